@@ -1,0 +1,1 @@
+//! Glue between Erlang terms and the pure crates: decode, call, encode.

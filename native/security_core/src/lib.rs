@@ -1,0 +1,10 @@
+//! The security decisions of the tools, as plain Rust: no Erlang terms, no global state, no I/O except where a module says so.
+//!
+//! Each module is one concept with its own state type; the NIF crate owns the instances and turns terms into values and back.
+
+pub mod audit_log;
+pub mod mix_policy;
+pub mod path_boundary;
+pub mod permissions;
+pub mod rate_limiter;
+pub mod sanitizer;
