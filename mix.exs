@@ -1,0 +1,194 @@
+defmodule JidoCodeTools.MixProject do
+  use Mix.Project
+
+  @version "0.1.0"
+
+  def project do
+    [
+      app: :jido_code_tools,
+      version: @version,
+      elixir: "~> 1.14",
+      description:
+        "Tools that let an LLM agent work inside a living Elixir system, behind one security pipeline",
+      compilers: [:jido_native] ++ Mix.compilers(),
+      elixirc_paths: elixirc_paths(Mix.env()),
+      start_permanent: Mix.env() == :prod,
+      # No Hex package: the library builds where Hex is not installed.
+      deps: [],
+      aliases: aliases(),
+      preferred_cli_env: [ci: :test],
+      test_coverage: [
+        summary: [threshold: 90],
+        # Stubs that the loaded NIF replaces: no line of them ever runs.
+        ignore_modules: [JidoCode.Tools.Security.Native, ~r/^JidoCode\.Tools\.Test\./]
+      ],
+      package: [
+        licenses: ["Apache-2.0"],
+        files:
+          ~w(lib mix.exs README.md CHANGELOG.md LICENSE setup.sh .formatter.exs) ++
+            ~w(native/Cargo.toml native/Cargo.lock native/*/Cargo.toml native/*/src native/*/data)
+      ]
+    ]
+  end
+
+  def application do
+    [
+      mod: {JidoCode.Tools.Application, []},
+      extra_applications: [:logger, :crypto]
+    ]
+  end
+
+  defp elixirc_paths(:test), do: ["lib", "test/support"]
+  defp elixirc_paths(_env), do: ["lib"]
+
+  defp aliases do
+    [bench: "run bench/all.exs"]
+  end
+end
+
+defmodule Mix.Tasks.Compile.JidoNative do
+  @moduledoc false
+  # Builds the cargo workspace under native/ and puts what it made into priv/native.
+  #
+  # Cargo itself decides what is stale; a build with nothing to do costs about a tenth of a second.
+  # The artefacts are always built with the release profile, in every Mix environment: they are shared by
+  # dev, test and prod through one priv directory, and an unoptimised redactor would be felt in each call.
+
+  use Mix.Task.Compiler
+
+  # rustler's minimum; an older cargo fails with errors that don't name the cause.
+  @minimum_rust "1.91.0"
+
+  @impl true
+  def run(_args) do
+    root = File.cwd!()
+    native = Path.join(root, "native")
+    destination = Path.join([root, "priv", "native"])
+
+    # priv must exist before the build structure is made, or _build gets no link to it on the first run.
+    File.mkdir_p!(destination)
+    Mix.Project.build_structure()
+
+    with {:ok, cargo} <- find_cargo(),
+         :ok <- check_version(cargo),
+         target = System.get_env("CARGO_TARGET_DIR") || Path.join(native, "target"),
+         :ok <- build(cargo, native, target, File.ls!(destination) == []) do
+      changed =
+        for artefact <- artefacts(),
+            install(Path.join([target, "release"]), destination, artefact),
+            do: artefact
+
+      {if(changed == [], do: :noop, else: :ok), []}
+    else
+      {:error, message} ->
+        Mix.shell().error(message)
+
+        {:error,
+         [
+           %Mix.Task.Compiler.Diagnostic{
+             compiler_name: "jido_native",
+             file: Path.join(native, "Cargo.toml"),
+             message: message,
+             position: nil,
+             severity: :error
+           }
+         ]}
+    end
+  end
+
+  @impl true
+  def clean do
+    File.rm_rf!(Path.join([File.cwd!(), "priv", "native"]))
+  end
+
+  # {file that cargo makes, file under priv/native}
+  defp artefacts do
+    library =
+      case :os.type() do
+        {:unix, :darwin} -> "libjido_code_tools.dylib"
+        _other -> "libjido_code_tools.so"
+      end
+
+    [{library, "jido_code_tools.so"}, {"jido_command_runner", "jido_command_runner"}]
+  end
+
+  defp find_cargo do
+    home = Path.join([System.user_home() || "/", ".cargo", "bin", "cargo"])
+
+    cond do
+      path = System.find_executable("cargo") ->
+        {:ok, path}
+
+      File.exists?(home) ->
+        {:ok, home}
+
+      true ->
+        {:error,
+         "jido_code_tools needs cargo (Rust #{@minimum_rust} or newer) to build native/, and found none on PATH. " <>
+           how_to_install()}
+    end
+  end
+
+  defp check_version(cargo) do
+    with {output, 0} <- System.cmd(cargo, ["--version"], stderr_to_stdout: true),
+         ["cargo", version | _rest] <- String.split(output),
+         {:ok, version} <- Version.parse(version) do
+      if Version.compare(%{version | pre: []}, @minimum_rust) == :lt do
+        {:error,
+         "jido_code_tools needs Rust #{@minimum_rust} or newer, and #{cargo} is #{version}. " <>
+           how_to_install()}
+      else
+        :ok
+      end
+    else
+      _other -> {:error, "#{cargo} --version did not answer as cargo does. " <> how_to_install()}
+    end
+  end
+
+  defp how_to_install do
+    "On Debian, run setup.sh of jido_code_tools; elsewhere install Rust by rustup or your distribution."
+  end
+
+  # Quiet, or cargo would end each `mix` command with its "Finished" line; warnings and errors still show.
+  defp build(cargo, native, target, first?) do
+    if first?,
+      do: Mix.shell().info("Building the native core with cargo (the first time takes a minute or two)")
+
+    arguments =
+      ~w(build --quiet --release --locked --package nif --package command_runner --target-dir) ++ [target]
+
+    options = [cd: native, into: IO.stream(:stdio, :line), stderr_to_stdout: true]
+
+    case System.cmd(cargo, arguments, options) do
+      {_stream, 0} ->
+        :ok
+
+      {_stream, status} ->
+        {:error, "cargo build in native/ failed with status #{status}; its messages are above"}
+    end
+  end
+
+  # A running VM may have the old file mapped: replacing it by rename leaves that mapping whole.
+  defp install(from, to, {built, installed}) do
+    source = Path.join(from, built)
+    target = Path.join(to, installed)
+
+    if same?(source, target) do
+      false
+    else
+      temporary = "#{target}.#{System.pid()}.new"
+      File.cp!(source, temporary)
+      File.rename!(temporary, target)
+      true
+    end
+  end
+
+  defp same?(source, target) do
+    with {:ok, %{size: size}} <- File.stat(source),
+         {:ok, %{size: ^size}} <- File.stat(target) do
+      File.read!(source) == File.read!(target)
+    else
+      _other -> false
+    end
+  end
+end
