@@ -3,6 +3,8 @@
 //! Each module is one concept with its own state type; the NIF crate owns the instances and turns terms into values and back.
 
 pub mod audit_log;
+pub mod clock;
+pub mod decision;
 pub mod mix_policy;
 pub mod path_boundary;
 pub mod permissions;

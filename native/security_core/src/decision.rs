@@ -1,0 +1,179 @@
+//! The one decision on a call: may it go on?
+//!
+//! Three questions in a fixed order, and the first "no" is the answer: is the tool called too often, is the session's tier high
+//! enough, is consent needed and missing. The rate comes first, so a call that is then denied has used its slot: a denied caller
+//! can't probe faster than an allowed one.
+
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use crate::clock::Clock;
+use crate::permissions::{GrantLimits, Policy, SessionGrants, Tier};
+use crate::rate_limiter::{Capacity, Rate, RateLimiter, Verdict};
+
+/// One call, as far as the decision needs to know it.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The session that calls.
+    pub session: &'a [u8],
+    /// The tool's name.
+    pub tool: &'a [u8],
+    /// The tier that the tool's handler declares.
+    pub handler_tier: Option<Tier>,
+    /// The rate that the tool's handler declares.
+    pub handler_rate: Option<Rate>,
+    /// Whether the tool's handler wants consent even where the tier would do.
+    pub requires_consent: bool,
+    /// Where the session's tier comes from.
+    pub granted: Granted,
+    /// Where the session's consent comes from.
+    pub consented: Consented,
+}
+
+/// The tier that a call may use without consent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Granted {
+    /// The caller said; `None` when what it said is no tier, which allows nothing without consent.
+    Explicit(Option<Tier>),
+    /// What the session store holds.
+    FromSession,
+}
+
+/// Whether the user consented to this tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consented {
+    /// The caller said.
+    Explicit(bool),
+    /// What the session store holds.
+    FromSession,
+}
+
+/// The answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// The call may go on.
+    Allowed {
+        /// The tier that the tool needed.
+        tier: Tier,
+    },
+    /// The tool was called too often in this session.
+    RateLimited {
+        /// The rate that applied.
+        rate: Rate,
+        /// Milliseconds until a call has a chance, at least 1.
+        retry_after_ms: u64,
+    },
+    /// The session's tier is too low and its user did not consent to the tool.
+    PermissionDenied {
+        /// The tier that the tool needs.
+        required: Tier,
+        /// The tier that the session has, if any.
+        granted: Option<Tier>,
+    },
+    /// The tier is high enough, but the handler wants consent as well.
+    ConsentRequired {
+        /// The tier that the tool needs.
+        tier: Tier,
+    },
+}
+
+/// Decides on calls. Shared between threads by reference.
+#[derive(Debug)]
+pub struct Decider {
+    policy: RwLock<Policy>,
+    limiter: RateLimiter,
+    grants: SessionGrants,
+}
+
+impl Decider {
+    /// A decider whose limiter and session store use the same clock and are empty.
+    pub fn new(
+        policy: Policy,
+        capacity: Capacity,
+        grant_limits: GrantLimits,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Decider {
+            policy: RwLock::new(policy),
+            limiter: RateLimiter::new(capacity, Arc::clone(&clock)),
+            grants: SessionGrants::new(grant_limits, clock),
+        }
+    }
+
+    /// Decides on a call made now.
+    pub fn decide(&self, request: Request<'_>) -> Decision {
+        let need = self.policy.read().requirement(
+            request.tool,
+            request.handler_tier,
+            request.handler_rate,
+        );
+        let (verdict, now_ns) =
+            self.limiter
+                .check_and_tell_time(request.session, request.tool, need.rate);
+        if let Verdict::Denied { retry_after_ms } = verdict {
+            return Decision::RateLimited {
+                rate: need.rate,
+                retry_after_ms,
+            };
+        }
+        let (granted, consented) = self.standing(&request, now_ns);
+        if consented {
+            return Decision::Allowed { tier: need.tier };
+        }
+        if granted.is_none_or(|granted| granted < need.tier) {
+            return Decision::PermissionDenied {
+                required: need.tier,
+                granted,
+            };
+        }
+        if request.requires_consent {
+            return Decision::ConsentRequired { tier: need.tier };
+        }
+        Decision::Allowed { tier: need.tier }
+    }
+
+    /// Replaces the policy; calls decided from now on follow the new one.
+    pub fn set_policy(&self, policy: Policy) {
+        *self.policy.write() = policy;
+    }
+
+    /// Reads the policy.
+    pub fn with_policy<T>(&self, read: impl FnOnce(&Policy) -> T) -> T {
+        read(&self.policy.read())
+    }
+
+    /// The limiter behind the decisions.
+    pub fn limiter(&self) -> &RateLimiter {
+        &self.limiter
+    }
+
+    /// The session store behind the decisions.
+    pub fn grants(&self) -> &SessionGrants {
+        &self.grants
+    }
+
+    /// Forgets a session: its calls and its grants.
+    pub fn end_session(&self, session: &[u8]) {
+        self.limiter.clear_session(session);
+        self.grants.clear(session);
+    }
+
+    fn standing(&self, request: &Request<'_>, now_ns: u64) -> (Option<Tier>, bool) {
+        let (session_tier, session_consent) = match (request.granted, request.consented) {
+            (Granted::Explicit(granted), Consented::Explicit(consented)) => {
+                return (granted, consented);
+            }
+            _ => self.grants.lookup(request.session, request.tool, now_ns),
+        };
+        let granted = match request.granted {
+            Granted::Explicit(granted) => granted,
+            Granted::FromSession => Some(session_tier),
+        };
+        let consented = match request.consented {
+            Consented::Explicit(consented) => consented,
+            Consented::FromSession => session_consent,
+        };
+        (granted, consented)
+    }
+}
