@@ -1,0 +1,178 @@
+//! Where a search may read: the project's root, and the part of it that is searched.
+
+use crate::error::Error;
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+
+/// The root, held open, and the place under it where a search starts, links resolved.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) root: PathBuf,
+    pub(crate) base: PathBuf,
+    pub(crate) is_file: bool,
+    root_fd: OwnedFd,
+    openat2: bool,
+}
+
+const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
+    .union(ResolveFlags::NO_SYMLINKS)
+    .union(ResolveFlags::NO_MAGICLINKS);
+
+impl Place {
+    pub(crate) fn resolve(root: &Path, path: &Path) -> Result<Place, Error> {
+        let root = root.canonicalize().map_err(|_| Error::Root)?;
+        let root_fd = rustix::fs::open(
+            &root,
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .map_err(|_| Error::Root)?;
+        let base = resolve_base(&root, path)?;
+        let kind = base
+            .symlink_metadata()
+            .map_err(|error| refused(&error))?
+            .file_type();
+        if !kind.is_dir() && !kind.is_file() {
+            return Err(Error::NotSearchable);
+        }
+        // Old kernels lack the call and some sandboxes forbid it; either shows at the first use.
+        let openat2 = openat2(&root_fd, Path::new("."), OFlags::RDONLY | OFlags::DIRECTORY).is_ok();
+        Ok(Place {
+            root,
+            base,
+            is_file: kind.is_file(),
+            root_fd,
+            openat2,
+        })
+    }
+
+    /// The path relative to the root; `None` for what is not beneath it.
+    pub(crate) fn relative<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        path.strip_prefix(&self.root).ok()
+    }
+
+    /// Opens the regular file at `relative`, following no link on the way. A pipe or a device that took
+    /// the file's place since it was listed is refused and never waited for.
+    pub(crate) fn open(&self, relative: &Path) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let fd = if self.openat2 {
+            openat2(&self.root_fd, relative, flags)?
+        } else {
+            self.open_by_steps(relative, flags)?
+        };
+        let file = File::from(fd);
+        if file.metadata()?.is_file() {
+            Ok(file)
+        } else {
+            Err(io::Error::other("not a regular file"))
+        }
+    }
+
+    fn open_by_steps(&self, relative: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        let mut names = Vec::new();
+        for component in relative.components() {
+            match component {
+                Component::Normal(name) => names.push(name),
+                _ => return Err(Errno::XDEV.into()),
+            }
+        }
+        let (file, directories) = names.split_last().ok_or(Errno::ISDIR)?;
+        let step = OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut parent: Option<OwnedFd> = None;
+        for name in directories {
+            let at = parent.as_ref().unwrap_or(&self.root_fd);
+            parent = Some(rustix::fs::openat(
+                at,
+                *name,
+                step | OFlags::DIRECTORY,
+                Mode::empty(),
+            )?);
+        }
+        let at = parent.as_ref().unwrap_or(&self.root_fd);
+        Ok(rustix::fs::openat(at, *file, step | flags, Mode::empty())?)
+    }
+
+    /// Whether the rule files of a directory can be read without waiting and without taking much memory.
+    /// They are read by path, by code that would wait for ever on a named pipe.
+    pub(crate) fn has_safe_rules(directory: &Path) -> bool {
+        const MAX_RULES: i64 = 1 << 20;
+        [".gitignore", ".ignore", ".rgignore"].iter().all(|name| {
+            match rustix::fs::statat(rustix::fs::CWD, directory.join(name), AtFlags::empty()) {
+                Ok(stat) => {
+                    let kind = rustix::fs::FileType::from_raw_mode(stat.st_mode);
+                    kind.is_dir() || (kind.is_file() && stat.st_size <= MAX_RULES)
+                }
+                Err(_) => true,
+            }
+        })
+    }
+}
+
+fn openat2(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    // The kernel answers EAGAIN when a rename somewhere raced with the resolution of `..`; without any
+    // `..` in the path a few attempts are plenty.
+    for _ in 0..8 {
+        match rustix::fs::openat2(root, path, flags | OFlags::CLOEXEC, Mode::empty(), RESOLVE) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            other => return Ok(other?),
+        }
+    }
+    Err(Errno::AGAIN.into())
+}
+
+fn resolve_base(root: &Path, path: &Path) -> Result<PathBuf, Error> {
+    if std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()).contains(&0) {
+        return Err(Error::NotFound);
+    }
+    let typed = root.join(path);
+    let lexical = lexically_normal(&typed).ok_or(Error::Outside)?;
+    // An absolute path is often typed by the root's name before its links were resolved; only the
+    // resolved path decides about those.
+    if path.is_relative() && !lexical.starts_with(root) {
+        return Err(Error::Outside);
+    }
+    match typed.canonicalize() {
+        Ok(resolved) if resolved.starts_with(root) => Ok(resolved),
+        Ok(_) => Err(Error::Outside),
+        // What exists outside is not told apart from what doesn't.
+        Err(_)
+            if !deepest_existing(&lexical).is_some_and(|existing| existing.starts_with(root)) =>
+        {
+            Err(Error::Outside)
+        }
+        Err(error) => Err(refused(&error)),
+    }
+}
+
+fn deepest_existing(path: &Path) -> Option<PathBuf> {
+    path.ancestors()
+        .skip(1)
+        .find_map(|ancestor| ancestor.canonicalize().ok())
+}
+
+/// The path with `.` and `..` worked out on its text; `None` when `..` would leave the file system's root.
+fn lexically_normal(path: &Path) -> Option<PathBuf> {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir if normal.parent().is_none() => return None,
+            Component::ParentDir => {
+                normal.pop();
+            }
+            Component::CurDir => {}
+            other => normal.push(other),
+        }
+    }
+    Some(normal)
+}
+
+fn refused(error: &io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Error::NotFound,
+        _ => Error::Unreadable,
+    }
+}
