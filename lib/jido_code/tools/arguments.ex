@@ -1,0 +1,192 @@
+defmodule JidoCode.Tools.Arguments do
+  @moduledoc """
+  Checks a tool call's arguments against the tool's definition.
+
+  A definition is a map with a list of `:parameters`, each with `:name`, `:type` (`:string`, `:integer`, `:number`,
+  `:boolean`, `:array` or `:object`), `:required` (true unless it says false) and optionally `:enum`, `:default`,
+  `:items` (the type of an array's items, strings unless said otherwise), `:minimum` and `:maximum`.
+
+  Nothing is coerced, with one exception: JSON has one number type, so `5.0` is accepted where an integer is asked for.
+  A number that comes as text is refused with a message that says so. A nil for an optional parameter means that the
+  parameter was left out. All mistakes of a call are reported together, joined by `"; "`.
+
+      iex> definition = %{name: "t", parameters: [%{name: "depth", type: :integer, required: false, default: 2}]}
+      iex> JidoCode.Tools.Arguments.check(definition, %{})
+      {:ok, %{"depth" => 2}}
+      iex> JidoCode.Tools.Arguments.check(definition, %{"depth" => "3"})
+      {:error, ~s(Invalid depth: expected integer, got a string that holds a number; send it without quotes)}
+  """
+
+  # What the texts call a parameter, where its bare name would be a poor noun.
+  @nouns %{"process" => "process name", "supervisor" => "supervisor name"}
+
+  # A message never grows with the input.
+  @max_listed 5
+  @max_shown 40
+
+  @type definition :: %{required(:parameters) => [map()], optional(atom()) => term()}
+
+  @doc """
+  Returns the arguments with defaults filled in and nils dropped, or the text of all that is wrong with them.
+  """
+  @spec check(definition(), term()) :: {:ok, %{String.t() => term()}} | {:error, String.t()}
+  def check(%{parameters: parameters}, args) when is_map(args) and not is_struct(args) do
+    given = for {key, value} <- args, value != nil, into: %{}, do: {key, value}
+
+    {checked, errors} =
+      Enum.reduce(parameters, {%{}, []}, fn parameter, {checked, errors} ->
+        case check_parameter(parameter, given) do
+          {:ok, value} -> {Map.put(checked, parameter.name, value), errors}
+          :absent -> {checked, errors}
+          {:error, message} -> {checked, [message | errors]}
+        end
+      end)
+
+    case Enum.reverse(errors) ++ unknown(parameters, args) do
+      [] -> {:ok, checked}
+      errors -> {:error, Enum.join(errors, "; ")}
+    end
+  end
+
+  def check(%{parameters: _}, _args) do
+    {:error, "Invalid arguments: expected a map of parameter names (strings) to values"}
+  end
+
+  defp check_parameter(%{name: name} = parameter, given) do
+    case given do
+      %{^name => value} ->
+        with {:ok, value} <- check_type(parameter, value),
+             :ok <- check_enum(parameter, value),
+             :ok <- check_range(parameter, value) do
+          {:ok, value}
+        else
+          {:error, why} -> {:error, "Invalid #{noun(name)}: #{why}"}
+        end
+
+      %{} ->
+        case parameter do
+          %{default: default} when default != nil -> {:ok, default}
+          %{required: false} -> :absent
+          %{} -> {:error, "Missing required parameter: #{name}"}
+        end
+    end
+  end
+
+  defp check_type(%{type: :array} = parameter, value) do
+    items = Map.get(parameter, :items) || :string
+
+    if proper_list?(value) do
+      check_items(items, value)
+    else
+      {:error, "must be a list of #{items}s, got #{kind(value)}"}
+    end
+  end
+
+  defp check_type(%{type: type}, value), do: check_scalar(type, value)
+
+  defp check_items(type, values) do
+    checked = Enum.map(values, &check_scalar(type, &1))
+
+    case Enum.find_index(checked, &match?({:error, _}, &1)) do
+      nil ->
+        {:ok, Enum.map(checked, fn {:ok, value} -> value end)}
+
+      index ->
+        {:error, "all items must be #{type}s; item #{index + 1} is #{kind(Enum.at(values, index))}"}
+    end
+  end
+
+  defp check_scalar(:string, value) when is_binary(value) do
+    if String.valid?(value), do: {:ok, value}, else: {:error, "expected string, got bytes that are not UTF-8"}
+  end
+
+  defp check_scalar(:integer, value) when is_integer(value), do: {:ok, value}
+
+  defp check_scalar(:integer, value) when is_float(value) and value == trunc(value) do
+    {:ok, trunc(value)}
+  end
+
+  defp check_scalar(:number, value) when is_number(value), do: {:ok, value}
+  defp check_scalar(:boolean, value) when is_boolean(value), do: {:ok, value}
+  defp check_scalar(:object, value) when is_map(value) and not is_struct(value), do: {:ok, value}
+
+  defp check_scalar(type, value) when type in [:integer, :number] and is_binary(value) do
+    if numeric?(value) do
+      {:error, "expected #{type}, got a string that holds a number; send it without quotes"}
+    else
+      {:error, "expected #{type}, got a string"}
+    end
+  end
+
+  defp check_scalar(:boolean, value) when value in ["true", "false"] do
+    {:error, "expected boolean, got the string #{value}; send it without quotes"}
+  end
+
+  defp check_scalar(type, value), do: {:error, "expected #{type}, got #{kind(value)}"}
+
+  defp check_enum(%{enum: [_ | _] = enum}, value) do
+    if value in enum do
+      :ok
+    else
+      {:error, "#{shown(value)} is not one of #{Enum.join(enum, ", ")}"}
+    end
+  end
+
+  defp check_enum(_parameter, _value), do: :ok
+
+  defp check_range(%{minimum: minimum}, value) when is_number(value) and value < minimum do
+    {:error, "must be at least #{minimum}"}
+  end
+
+  defp check_range(%{maximum: maximum}, value) when is_number(value) and value > maximum do
+    {:error, "must be at most #{maximum}"}
+  end
+
+  defp check_range(_parameter, _value), do: :ok
+
+  defp unknown(parameters, args) do
+    names = Enum.map(parameters, & &1.name)
+
+    case args |> Map.keys() |> Enum.reject(&(&1 in names)) do
+      [] ->
+        []
+
+      unknown ->
+        {listed, rest} = Enum.split(unknown, @max_listed)
+        more = if rest == [], do: "", else: " and #{length(rest)} more"
+
+        [
+          "Unknown parameter: #{Enum.map_join(listed, ", ", &shown/1)}#{more} (allowed: #{Enum.join(names, ", ")})"
+        ]
+    end
+  end
+
+  defp noun(name), do: Map.get(@nouns, name, name)
+
+  defp proper_list?(value), do: is_list(value) and List.improper?(value) == false
+
+  defp numeric?(text) do
+    byte_size(text) < 400 and match?({_number, ""}, Float.parse(String.trim(text)))
+  end
+
+  defp kind(value) when is_binary(value), do: "a string"
+  defp kind(value) when is_boolean(value), do: "a boolean"
+  defp kind(nil), do: "null"
+  defp kind(value) when is_integer(value), do: "an integer"
+  defp kind(value) when is_float(value), do: "a number"
+  defp kind(value) when is_list(value), do: "a list"
+  defp kind(value) when is_map(value), do: "an object"
+  defp kind(_value), do: "a value of another type"
+
+  defp shown(value) when is_binary(value) do
+    cond do
+      not String.valid?(value) -> "(not UTF-8)"
+      String.length(value) > @max_shown -> String.slice(value, 0, @max_shown) <> "…"
+      true -> value
+    end
+  end
+
+  defp shown(value) when is_atom(value), do: "#{value} (an atom; names must be strings)"
+  defp shown(value) when is_integer(value), do: "a number"
+  defp shown(value), do: kind(value)
+end

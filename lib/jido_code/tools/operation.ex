@@ -1,0 +1,152 @@
+defmodule JidoCode.Tools.Operation do
+  @moduledoc """
+  What every handler's `execute/2` has in common: check the arguments, do the work, turn an error into text, emit one
+  event.
+
+      @operation %{
+        event: [:jido_code, :elixir, :process_state],
+        label: {:argument, "process"}
+      }
+
+      def execute(args, context) do
+        @operation
+        |> Map.put(:definition, Definitions.Elixir.get_process_state())
+        |> Operation.run(args, context, &read/2)
+      end
+
+  A specification has these keys:
+
+    * `:definition` - the tool's definition, by which `JidoCode.Tools.Arguments` checks the call
+    * `:event` - one of `JidoCode.Tools.Telemetry.events/0`, in the family `:elixir`, `:search` or `:shell`
+    * `:label` - what the event calls the work: `{:argument, name}` or a fixed text
+    * `:format_error` - optional, `(reason, label) -> text`; `JidoCode.Tools.Handlers.Elixir.format_error/2` by default
+
+  The work is a function of the checked arguments (defaults filled in) and the context. It answers
+
+    * `{:ok, result}`
+    * `{:timeout, result}` - a useful answer, though time ran out; the caller gets `{:ok, result}`
+    * `{:error, reason}` - `:timeout` and `{:timeout, text}` count as a timeout in the event
+
+  The event's figure is `result["exit_code"]` or 0 when the work succeeded and 1 when it did not (-1 for `:shell`); for
+  `:search` it is `result["count"]` or 0. A call whose arguments are refused emits nothing. Work that raises, throws or
+  exits becomes an error: a handler must be safe under an executor that is linked to it.
+  """
+
+  alias JidoCode.Tools.{Arguments, Telemetry}
+
+  # Labels come from the model and go to whoever listens.
+  @max_label 100
+
+  @type result :: %{String.t() => term()}
+  @type work ::
+          (args :: map(), context :: map() ->
+             {:ok, result()} | {:timeout, result()} | {:error, term()})
+  @type spec :: %{
+          required(:definition) => Arguments.definition(),
+          required(:event) => Telemetry.event(),
+          required(:label) => {:argument, String.t()} | String.t(),
+          optional(:format_error) => (term(), String.t() -> String.t())
+        }
+
+  @doc "Runs the work of one tool call."
+  @spec run(spec(), term(), map(), work()) :: {:ok, result()} | {:error, String.t()}
+  def run(spec, args, context, work) do
+    with {:ok, args} <- Arguments.check(spec.definition, args) do
+      started = System.monotonic_time()
+      label = label(spec.label, args)
+      outcome = attempt(work, args, context)
+      emit(spec.event, started, label, context, outcome)
+      answer(outcome, label, spec)
+    end
+  end
+
+  @doc """
+  Emits an operation's event. `started` is `System.monotonic_time/0` in native units.
+  """
+  @spec emit(
+          Telemetry.event(),
+          integer(),
+          String.t(),
+          map(),
+          {:ok | :timeout, result()} | {:error, term()}
+        ) :: :ok
+  def emit([:jido_code, family, _operation] = event, started, label, context, outcome) do
+    duration = System.convert_time_unit(System.monotonic_time() - started, :native, :microsecond)
+
+    {figure, value} = figure(family, outcome)
+
+    Telemetry.execute(event, %{figure => value, duration: duration}, %{
+      label_key(family) => short(label),
+      status: status(outcome),
+      session_id: session_id(context)
+    })
+  end
+
+  defp attempt(work, args, context) do
+    work.(args, context)
+  rescue
+    # The message of an exception may quote the data at hand; its kind is enough for the model.
+    exception -> {:error, {:failed, inspect(exception.__struct__)}}
+  catch
+    :throw, _value -> {:error, {:failed, "uncaught throw"}}
+    :exit, _reason -> {:error, {:failed, "exit"}}
+  end
+
+  defp answer({kind, result}, _label, _spec) when kind in [:ok, :timeout], do: {:ok, result}
+  defp answer({:error, text}, _label, _spec) when is_binary(text), do: {:error, text}
+
+  defp answer({:error, {:timeout, text}}, _label, _spec) when is_binary(text), do: {:error, text}
+
+  defp answer({:error, {:failed, what}}, _label, spec) do
+    {:error, "#{Map.get(spec.definition, :name, "The tool")} failed unexpectedly (#{what})"}
+  end
+
+  defp answer({:error, reason}, label, spec) do
+    format_error = Map.get(spec, :format_error, &JidoCode.Tools.Handlers.Elixir.format_error/2)
+
+    {:error, format_error.(reason, label)}
+  end
+
+  defp answer(_nonsense, label, spec) do
+    answer({:error, {:failed, "no result"}}, label, spec)
+  end
+
+  defp label({:argument, name}, args) do
+    case args do
+      %{^name => value} when is_binary(value) -> value
+      %{} -> ""
+    end
+  end
+
+  defp label(text, _args) when is_binary(text), do: text
+
+  defp label_key(:elixir), do: :task
+  defp label_key(:search), do: :path
+  defp label_key(:shell), do: :command
+
+  defp figure(:search, {kind, %{"count" => count}}) when kind in [:ok, :timeout],
+    do: {:result_count, count}
+
+  defp figure(:search, _outcome), do: {:result_count, 0}
+
+  defp figure(_family, {kind, %{"exit_code" => code}})
+       when kind in [:ok, :timeout] and is_integer(code),
+       do: {:exit_code, code}
+
+  defp figure(_family, {:ok, _result}), do: {:exit_code, 0}
+  defp figure(:shell, _outcome), do: {:exit_code, -1}
+  defp figure(_family, _outcome), do: {:exit_code, 1}
+
+  defp status({:ok, _result}), do: :ok
+  defp status({:timeout, _result}), do: :timeout
+  defp status({:error, :timeout}), do: :timeout
+  defp status({:error, {:timeout, _text}}), do: :timeout
+  defp status(_outcome), do: :error
+
+  defp session_id(%{session_id: session_id}), do: session_id
+  defp session_id(_context), do: nil
+
+  defp short(label) do
+    if String.length(label) > @max_label, do: String.slice(label, 0, @max_label), else: label
+  end
+end

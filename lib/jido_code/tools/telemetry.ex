@@ -1,0 +1,81 @@
+defmodule JidoCode.Tools.Telemetry do
+  @moduledoc """
+  Every event that the library emits, and the one place that emits them.
+
+  Durations are microseconds of monotonic time, other times carry their unit in their name. `session_id` may be nil.
+
+  | Event | Measurements | Metadata |
+  |---|---|---|
+  | `[:jido_code, :security, :handler_loaded]` | `system_time` | `module`, `tier` |
+  | `[:jido_code, :security, :middleware_check]` | `duration` | `tool`, `session_id`, `result` (`:allowed`, `:blocked`), `reason` |
+  | `[:jido_code, :security, :isolation]` | `duration` | `handler`, `result` (`:ok`, `:timeout`, `:killed`, `:crashed`), `reason` |
+  | `[:jido_code, :security, :output_sanitized]` | `redaction_count` | `type` (`:string`, `:map`) and the caller's own |
+  | `[:jido_code, :security, :rate_limited]` | `retry_after_ms` | `session_id`, `tool`, `limit`, `window_ms` |
+  | `[:jido_code, :security, :audit]` | `duration_us` | `session_id`, `tool`, `status`, `entry_id` |
+  | `[:jido_code, :security, :permission_denied]` | none | `tool`, `required_tier`, `granted_tier` |
+  | `[:jido_code, :elixir, OP]`, OP: `:mix_task` `:run_exunit` `:process_state` `:supervisor_tree` `:ets_inspect` `:fetch_docs` | `duration`, `exit_code` | `task`, `status` (`:ok`, `:error`, `:timeout`), `session_id` |
+  | `[:jido_code, :search, :grep_search]` | `duration`, `result_count` | `path`, `status`, `session_id` |
+  | `[:jido_code, :shell, OP]`, OP: `:bash_execute` `:bash_background` `:bash_output` `:kill_shell` | `duration`, `exit_code` | `command`, `status`, `session_id` |
+  | `[:jido_code, :shell, :background_start]` | none | `shell_id`, `command`, `session_id` |
+  | `[:jido_code, :shell, :background_kill]` | none | `shell_id`, `session_id` |
+  | `[:jido_code, :shell, :background_complete]` | `exit_code` | `shell_id`, `status`, `session_id` |
+
+  `:telemetry` belongs to the application that uses the library. Without it nothing is emitted; with it, an observer that
+  fails costs the tool call nothing.
+  """
+
+  @elixir_event {[:duration, :exit_code], [:task, :status, :session_id]}
+  @shell_event {[:duration, :exit_code], [:command, :status, :session_id]}
+
+  @events %{
+    [:jido_code, :security, :handler_loaded] => {[:system_time], [:module, :tier]},
+    [:jido_code, :security, :middleware_check] => {[:duration], [:tool, :session_id, :result, :reason]},
+    [:jido_code, :security, :isolation] => {[:duration], [:handler, :result, :reason]},
+    [:jido_code, :security, :output_sanitized] => {[:redaction_count], [:type]},
+    [:jido_code, :security, :rate_limited] => {[:retry_after_ms], [:session_id, :tool, :limit, :window_ms]},
+    [:jido_code, :security, :audit] => {[:duration_us], [:session_id, :tool, :status, :entry_id]},
+    [:jido_code, :security, :permission_denied] => {[], [:tool, :required_tier, :granted_tier]},
+    [:jido_code, :elixir, :mix_task] => @elixir_event,
+    [:jido_code, :elixir, :run_exunit] => @elixir_event,
+    [:jido_code, :elixir, :process_state] => @elixir_event,
+    [:jido_code, :elixir, :supervisor_tree] => @elixir_event,
+    [:jido_code, :elixir, :ets_inspect] => @elixir_event,
+    [:jido_code, :elixir, :fetch_docs] => @elixir_event,
+    [:jido_code, :search, :grep_search] => {[:duration, :result_count], [:path, :status, :session_id]},
+    [:jido_code, :shell, :bash_execute] => @shell_event,
+    [:jido_code, :shell, :bash_background] => @shell_event,
+    [:jido_code, :shell, :bash_output] => @shell_event,
+    [:jido_code, :shell, :kill_shell] => @shell_event,
+    [:jido_code, :shell, :background_start] => {[], [:shell_id, :command, :session_id]},
+    [:jido_code, :shell, :background_kill] => {[], [:shell_id, :session_id]},
+    [:jido_code, :shell, :background_complete] => {[:exit_code], [:shell_id, :status, :session_id]}
+  }
+
+  @type event :: [atom(), ...]
+
+  @doc """
+  Emits one event.
+
+  The event must be one of `events/0`: a name that nobody documented is a mistake in this library, so it raises.
+  """
+  @spec execute(event(), map(), map()) :: :ok
+  def execute(event, measurements, metadata)
+      when is_map_key(@events, event) and is_map(measurements) and is_map(metadata) do
+    # Asked on each call: the host may start :telemetry after this library.
+    if function_exported?(:telemetry, :execute, 3) do
+      # Through apply, because the module may be absent when this file is compiled.
+      apply(:telemetry, :execute, [event, measurements, metadata])
+    end
+
+    :ok
+  catch
+    # :telemetry detaches a failing observer itself; this guards against :telemetry failing.
+    _kind, _reason -> :ok
+  end
+
+  @doc """
+  The table above as data: event to `{measurement_keys, metadata_keys}`.
+  """
+  @spec events() :: %{event() => {[atom()], [atom()]}}
+  def events, do: @events
+end
