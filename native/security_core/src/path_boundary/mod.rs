@@ -1,0 +1,3 @@
+//! Whether a path lies inside the project.
+
+pub mod lexical;
