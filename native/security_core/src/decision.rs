@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use crate::clock::Clock;
-use crate::permissions::{GrantLimits, Policy, SessionGrants, Tier};
+use crate::permissions::{GrantLimits, Policy, Requirement, SessionGrants, Tier};
 use crate::rate_limiter::{Capacity, Rate, RateLimiter, Verdict};
 
 /// One call, as far as the decision needs to know it.
@@ -49,6 +49,19 @@ pub enum Consented {
     FromSession,
 }
 
+/// Which of the three questions are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All, in their order.
+    All,
+    /// Only the rate; a call that passes is counted.
+    Rate,
+    /// Only the tier, which consent lifts.
+    Permission,
+    /// Only the handler's wish for consent.
+    Consent,
+}
+
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
@@ -84,6 +97,7 @@ pub struct Decider {
     policy: RwLock<Policy>,
     limiter: RateLimiter,
     grants: SessionGrants,
+    clock: Arc<dyn Clock>,
 }
 
 impl Decider {
@@ -97,17 +111,14 @@ impl Decider {
         Decider {
             policy: RwLock::new(policy),
             limiter: RateLimiter::new(capacity, Arc::clone(&clock)),
-            grants: SessionGrants::new(grant_limits, clock),
+            grants: SessionGrants::new(grant_limits, Arc::clone(&clock)),
+            clock,
         }
     }
 
     /// Decides on a call made now.
     pub fn decide(&self, request: Request<'_>) -> Decision {
-        let need = self.policy.read().requirement(
-            request.tool,
-            request.handler_tier,
-            request.handler_rate,
-        );
+        let need = self.requirement(&request);
         let (verdict, now_ns) =
             self.limiter
                 .check_and_tell_time(request.session, request.tool, need.rate);
@@ -118,19 +129,39 @@ impl Decider {
             };
         }
         let (granted, consented) = self.standing(&request, now_ns);
-        if consented {
-            return Decision::Allowed { tier: need.tier };
-        }
-        if granted.is_none_or(|granted| granted < need.tier) {
-            return Decision::PermissionDenied {
-                required: need.tier,
-                granted,
-            };
-        }
-        if request.requires_consent {
-            return Decision::ConsentRequired { tier: need.tier };
-        }
-        Decision::Allowed { tier: need.tier }
+        permission(need.tier, granted, consented)
+            .or_else(|| consent(need.tier, &request, consented))
+            .unwrap_or(Decision::Allowed { tier: need.tier })
+    }
+
+    /// Asks one of the three questions only.
+    pub fn decide_part(&self, part: Part, request: Request<'_>) -> Decision {
+        let need = self.requirement(&request);
+        let denial = match part {
+            Part::All => return self.decide(request),
+            Part::Rate => match self.limiter.check(request.session, request.tool, need.rate) {
+                Verdict::Admitted => None,
+                Verdict::Denied { retry_after_ms } => Some(Decision::RateLimited {
+                    rate: need.rate,
+                    retry_after_ms,
+                }),
+            },
+            Part::Permission => {
+                let (granted, consented) = self.standing(&request, self.clock.monotonic_ns());
+                permission(need.tier, granted, consented)
+            }
+            Part::Consent => {
+                let (_, consented) = self.standing(&request, self.clock.monotonic_ns());
+                consent(need.tier, &request, consented)
+            }
+        };
+        denial.unwrap_or(Decision::Allowed { tier: need.tier })
+    }
+
+    fn requirement(&self, request: &Request<'_>) -> Requirement {
+        self.policy
+            .read()
+            .requirement(request.tool, request.handler_tier, request.handler_rate)
     }
 
     /// Replaces the policy; calls decided from now on follow the new one.
@@ -176,4 +207,14 @@ impl Decider {
         };
         (granted, consented)
     }
+}
+/// Denies what the tier does not allow; consent to a tool lifts its tier.
+fn permission(required: Tier, granted: Option<Tier>, consented: bool) -> Option<Decision> {
+    let allowed = consented || granted.is_some_and(|granted| granted >= required);
+    (!allowed).then_some(Decision::PermissionDenied { required, granted })
+}
+
+/// Denies what wants consent, at any tier, and has none.
+fn consent(tier: Tier, request: &Request<'_>, consented: bool) -> Option<Decision> {
+    (request.requires_consent && !consented).then_some(Decision::ConsentRequired { tier })
 }

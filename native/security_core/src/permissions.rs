@@ -204,6 +204,20 @@ impl Policy {
         self.requirement(tool, None, None).tier
     }
 
+    /// The tier of a tool by configuration or by the table of known tools; `None` when nobody has classified it.
+    pub fn known_tier(&self, tool: &[u8]) -> Option<Tier> {
+        let rule = self.tools.get(tool)?;
+        rule.configured.or(rule.known)
+    }
+
+    /// Every classified tool with its tier, in no order.
+    pub fn known_tools(&self) -> impl Iterator<Item = (&[u8], Tier)> {
+        let tier = |rule: &ToolRule| rule.configured.or(rule.known);
+        self.tools
+            .iter()
+            .filter_map(move |(tool, rule)| Some((&**tool, tier(rule)?)))
+    }
+
     /// How often a tool of this tier may be called when nothing more specific is said.
     pub fn tier_rate(&self, tier: Tier) -> Rate {
         self.tier_rates[tier as usize]
