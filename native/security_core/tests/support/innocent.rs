@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::rng::Rng;
-use super::values;
 
 /// Lines that tempt a redactor, by what tempts it. The same `§` placeholders as in samples stand for invented filler.
 pub const TRICKY: &[(&str, &[&str])] = &[

@@ -65,8 +65,9 @@ impl Report {
         total
     }
 
+    /// The first missed templates of a kind, without any secret.
     pub fn misses_of(&self, kind: Kind) -> String {
-        let lines = self.misses.iter().filter(|m| m.kind == kind);
+        let lines = self.misses.iter().filter(|m| m.kind == kind).take(60);
         lines
             .map(|m| {
                 format!(
