@@ -28,7 +28,6 @@ use std::collections::VecDeque;
 use std::error::Error;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -243,7 +242,7 @@ struct Key {
     /// Times of admitted calls in nanoseconds, oldest first, never empty.
     stamps: VecDeque<u64>,
     /// The newest time that `stamps` had to let go of.
-    forgotten: Option<NonZeroU64>,
+    forgotten: Option<u64>,
     longest_window_ns: u64,
     largest_limit: u32,
 }
@@ -256,9 +255,14 @@ struct Usage {
     turned_away: AtomicU64,
 }
 
-/// A bound of [`Capacity`] was met.
+/// Which bound of [`Capacity`] was met.
 #[derive(Debug)]
-struct Full;
+enum Full {
+    /// The session's own keys, of which none is expired.
+    Session,
+    /// Keys or times overall.
+    Overall,
+}
 
 impl RateLimiter {
     /// An empty limiter.
@@ -288,13 +292,12 @@ impl RateLimiter {
         rate: Rate,
     ) -> (Verdict, u64) {
         let id = self.key_id(session, tool);
-        let (answer, now) = self.try_check(id, session, rate);
-        if let Ok(verdict) = answer {
-            return (verdict, now);
+        let (mut answer, mut now) = self.try_check(id, session, rate);
+        if let Err(Full::Overall) = answer {
+            self.make_room();
+            (answer, now) = self.try_check(id, session, rate);
         }
-        self.make_room();
-        let (answer, now) = self.try_check(id, session, rate);
-        let verdict = answer.unwrap_or_else(|Full| {
+        let verdict = answer.unwrap_or_else(|_| {
             self.usage.turned_away.fetch_add(1, Ordering::Relaxed);
             Verdict::Denied {
                 retry_after_ms: rate.window_ms,
@@ -307,7 +310,7 @@ impl RateLimiter {
     pub fn count(&self, session: &[u8], tool: &[u8], window_ms: u64) -> usize {
         let id = self.key_id(session, tool);
         let shard = self.shard_of(id).lock();
-        let now = self.now();
+        let now = self.clock.monotonic_ns();
         let window_ns = window_ms.saturating_mul(NS_PER_MS);
         shard.find(id).map_or(0, |key| {
             let expired = key
@@ -374,7 +377,7 @@ impl RateLimiter {
                 let end = buckets.min(bucket.saturating_add(BUCKETS_PER_LOCK.min(left)));
                 // Even an empty shard costs a lock.
                 left = left.saturating_sub(end.saturating_sub(bucket).max(8));
-                removed += shard.clean(bucket..end, what, self.now(), &self.usage);
+                removed += shard.clean(bucket..end, what, self.clock.monotonic_ns(), &self.usage);
                 bucket = end;
                 if end == buckets {
                     shard.give_memory_back();
@@ -406,7 +409,7 @@ impl RateLimiter {
 
     fn try_check(&self, id: u128, session: &[u8], rate: Rate) -> (Result<Verdict, Full>, u64) {
         let mut shard = self.shard_of(id).lock();
-        let now = self.now();
+        let now = self.clock.monotonic_ns();
         if rate.limit == 0 {
             let retry_after_ms = rate.window_ms;
             return (Ok(Verdict::Denied { retry_after_ms }), now);
@@ -429,11 +432,6 @@ impl RateLimiter {
         let step = self.cleanup_step(cursor, BUCKETS_PER_RESCUE, Expired::OutsideWindow);
         let next = step.next.unwrap_or_default();
         self.rescue.store(next.to_u64(), Ordering::Relaxed);
-    }
-
-    fn now(&self) -> u64 {
-        // `Key::forgotten` needs times that are not 0.
-        self.clock.monotonic_ns().max(1)
     }
 
     fn shard_of(&self, id: u128) -> &Mutex<Shard> {
@@ -480,7 +478,7 @@ impl Shard {
         if self.session_is_full(key.session, capacity) {
             self.clean_session(key.session, now, usage);
             if self.session_is_full(key.session, capacity) {
-                return Err(Full);
+                return Err(Full::Session);
             }
         }
         usage.take(&key, capacity)?;
@@ -643,7 +641,7 @@ impl Key {
     fn blocking(&self, limit: u32) -> Option<u64> {
         match self.stamps.len().checked_sub(limit as usize) {
             Some(place) => self.stamps.get(place).copied(),
-            None => self.forgotten.map(NonZeroU64::get),
+            None => self.forgotten,
         }
     }
 
@@ -655,7 +653,7 @@ impl Key {
                 .is_some_and(|&oldest| !within(oldest, now, self.longest_window_ns));
             let at_most = self.largest_limit as usize;
             if oldest_expired || self.stamps.len() >= at_most {
-                self.forgotten = self.stamps.pop_front().and_then(NonZeroU64::new);
+                self.forgotten = self.stamps.pop_front();
             } else {
                 let more = self.stamps.len().max(3).min(at_most - self.stamps.len());
                 usage.grow(&mut self.stamps, more, capacity)?;
@@ -689,7 +687,7 @@ impl Usage {
         self.reserve(&self.keys, 1, capacity.keys)?;
         let stamps = key.stamps.capacity();
         self.reserve(&self.stamps, stamps, capacity.stamps)
-            .inspect_err(|Full| {
+            .inspect_err(|_| {
                 self.keys.fetch_sub(1, Ordering::Relaxed);
             })
     }
@@ -721,7 +719,7 @@ impl Usage {
             return Ok(());
         }
         counter.fetch_sub(more, Ordering::Relaxed);
-        Err(Full)
+        Err(Full::Overall)
     }
 }
 
