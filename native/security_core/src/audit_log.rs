@@ -905,3 +905,70 @@ fn stored_name(name: &[u8]) -> Arc<[u8]> {
     }
     stored.into()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used)]
+
+    use std::time::Duration;
+
+    use super::*;
+    use crate::clock::ManualClock;
+
+    /// A log of 600 entries, enough for several chunks, with its ring changed behind its back.
+    fn broken_by(change: fn(&mut Ring)) -> (u64, BrokenKind) {
+        let clock = Arc::new(ManualClock::new(Duration::from_secs(1)));
+        let log = AuditLog::new(600, &[1; 32], clock).unwrap();
+        for n in 0..700_u64 {
+            log.append(&Invocation {
+                session: b"s",
+                tool: b"t",
+                status: Status::Ok,
+                duration_us: n,
+                args_hash: None,
+            });
+        }
+        assert!(log.verify().is_ok());
+        change(&mut log.ring.lock());
+        let broken = log.verify().unwrap_err();
+        // A copy of a broken log does not look whole.
+        assert!(log.export().verify(&[1; 32]).is_err());
+        (broken.id, broken.kind)
+    }
+
+    #[test]
+    fn a_change_in_memory_shows() {
+        assert_eq!(
+            broken_by(|ring| ring.records[450].content.as_mut().unwrap().status = Status::Error),
+            (551, BrokenKind::Content)
+        );
+        assert_eq!(
+            broken_by(|ring| ring.records[450].timestamp_us -= 1),
+            (551, BrokenKind::Chain)
+        );
+        assert_eq!(
+            broken_by(|ring| drop(ring.records.remove(300))),
+            (102, BrokenKind::Chain)
+        );
+        assert_eq!(
+            broken_by(|ring| ring.records.swap(10, 11)),
+            (111, BrokenKind::Chain)
+        );
+        assert_eq!(
+            broken_by(|ring| {
+                ring.records.pop_back();
+                ring.next_id -= 1;
+            }),
+            (700, BrokenKind::Head)
+        );
+    }
+
+    #[test]
+    fn clearing_does_not_hide_a_change() {
+        let change_then_clear = |ring: &mut Ring| {
+            ring.records[450].content_digest[0] ^= 1;
+            ring.records[450].content = None;
+        };
+        assert_eq!(broken_by(change_then_clear), (551, BrokenKind::Chain));
+    }
+}
