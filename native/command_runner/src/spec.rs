@@ -1,0 +1,447 @@
+//! What to run and how, as the BEAM asked for it, checked in full before anything starts.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::capture::Budget;
+use crate::confine::{Network, Policy};
+use crate::limits::Limits;
+use crate::wire::Term;
+
+/// Both sides change this number together when the spec changes.
+const VERSION: i64 = 1;
+
+/// A whole request.
+#[derive(Debug)]
+pub struct Spec {
+    /// Pipelines, in order.
+    pub plan: Vec<Step>,
+    /// Where commands start.
+    pub folder: PathBuf,
+    /// The whole environment of the commands.
+    pub environment: Vec<(OsString, OsString)>,
+    /// How long the plan may take.
+    pub timeout: Duration,
+    /// How long processes may take to end by themselves once asked to.
+    pub grace: Duration,
+    /// What to keep of the standard output and the standard error.
+    pub budgets: [Budget; 2],
+    /// Resource limits.
+    pub limits: Limits,
+    /// Confinement.
+    pub policy: Policy,
+}
+
+/// A pipeline and when to run it.
+#[derive(Debug)]
+pub struct Step {
+    /// How it follows the one before.
+    pub connector: Connector,
+    /// Commands joined by pipes.
+    pub stages: Vec<Stage>,
+}
+
+/// How a pipeline follows the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connector {
+    /// Always.
+    Then,
+    /// When it succeeded.
+    And,
+    /// When it failed.
+    Or,
+}
+
+/// One command.
+#[derive(Debug)]
+pub struct Stage {
+    /// Program and arguments; never empty.
+    pub arguments: Vec<OsString>,
+    /// Variables of this command alone.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Redirections, in order.
+    pub redirections: Vec<Redirection>,
+}
+
+/// Where one of the three standard descriptors goes.
+#[derive(Debug)]
+pub struct Redirection {
+    /// 0, 1 or 2.
+    pub descriptor: usize,
+    /// Where to.
+    pub target: Target,
+}
+
+/// The end of a redirection.
+#[derive(Debug)]
+pub enum Target {
+    /// A file, read.
+    Read(PathBuf),
+    /// A file, emptied and written.
+    Write(PathBuf),
+    /// A file, written at its end.
+    Append(PathBuf),
+    /// Where another of the three goes at that moment.
+    Same(usize),
+}
+
+type Fallible<T> = Result<T, String>;
+
+impl Spec {
+    /// Reads a spec; an error names the field.
+    pub fn from_term(term: Term) -> Fallible<Self> {
+        let mut fields = Fields::of(term)?;
+        if fields.take("version", integer)? != VERSION {
+            return Err("version: the runner and the library were built apart".to_owned());
+        }
+        let spec = Self {
+            plan: fields.take("plan", |term| non_empty(list(term, step)?))?,
+            folder: fields.take("cd", path)?,
+            environment: fields.take("env", environment)?,
+            timeout: Duration::from_millis(fields.take("timeout", natural)?),
+            grace: Duration::from_millis(fields.take("grace", natural)?),
+            budgets: [
+                fields.take("stdout", budget)?,
+                fields.take("stderr", budget)?,
+            ],
+            limits: fields.take("limits", limits)?,
+            policy: fields.take("confine", policy)?,
+        };
+        fields.finish()?;
+        Ok(spec)
+    }
+}
+
+/// The fields of a map, taken out one by one. One that is left over is an error: a newer library may have asked for
+/// a restriction that this program doesn't know.
+struct Fields(HashMap<String, Term>);
+
+impl Fields {
+    fn of(term: Term) -> Fallible<Self> {
+        let Term::Map(pairs) = term else {
+            return Err("expected a map".to_owned());
+        };
+        pairs
+            .into_iter()
+            .map(|(key, value)| Ok((word(key)?, value)))
+            .collect::<Fallible<_>>()
+            .map(Self)
+    }
+
+    fn take<T>(&mut self, name: &str, read: impl FnOnce(Term) -> Fallible<T>) -> Fallible<T> {
+        let term = self
+            .0
+            .remove(name)
+            .ok_or_else(|| format!("{name}: missing"))?;
+        read(term).map_err(|error| format!("{name}: {error}"))
+    }
+
+    fn finish(self) -> Fallible<()> {
+        match self.0.into_keys().next() {
+            None => Ok(()),
+            Some(name) => Err(format!("{name}: unknown field")),
+        }
+    }
+}
+
+fn integer(term: Term) -> Fallible<i64> {
+    match term {
+        Term::Int(value) => Ok(value),
+        _ => Err("expected an integer".to_owned()),
+    }
+}
+
+fn natural(term: Term) -> Fallible<u64> {
+    u64::try_from(integer(term)?).map_err(|_| "expected a non-negative integer".to_owned())
+}
+
+fn boolean(term: Term) -> Fallible<bool> {
+    match word(term)?.as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err("expected true or false".to_owned()),
+    }
+}
+
+/// The name of an atom, or the text of a binary.
+fn word(term: Term) -> Fallible<String> {
+    match term {
+        Term::Atom(name) => Ok(name),
+        Term::Bytes(bytes) => String::from_utf8(bytes).map_err(|_| "expected UTF-8".to_owned()),
+        _ => Err("expected a name".to_owned()),
+    }
+}
+
+fn text(term: Term) -> Fallible<OsString> {
+    match term {
+        // The system cuts strings at a NUL: what was checked would not be what is run.
+        Term::Bytes(bytes) if bytes.contains(&0) => Err("holds a NUL byte".to_owned()),
+        Term::Bytes(bytes) => Ok(OsString::from_vec(bytes)),
+        _ => Err("expected a binary".to_owned()),
+    }
+}
+
+fn path(term: Term) -> Fallible<PathBuf> {
+    let path = PathBuf::from(text(term)?);
+    if path.is_absolute() {
+        Ok(path)
+    } else {
+        Err("expected an absolute path".to_owned())
+    }
+}
+
+fn list<T>(term: Term, read: impl Fn(Term) -> Fallible<T>) -> Fallible<Vec<T>> {
+    match term {
+        Term::List(items) => items.into_iter().map(read).collect(),
+        _ => Err("expected a list".to_owned()),
+    }
+}
+
+fn non_empty<T>(items: Vec<T>) -> Fallible<Vec<T>> {
+    if items.is_empty() {
+        Err("is empty".to_owned())
+    } else {
+        Ok(items)
+    }
+}
+
+fn tuple<const N: usize>(term: Term) -> Fallible<[Term; N]> {
+    match term {
+        Term::Tuple(items) => items
+            .try_into()
+            .map_err(|_| format!("expected a tuple of {N}")),
+        _ => Err(format!("expected a tuple of {N}")),
+    }
+}
+
+fn optional<T>(term: Term, read: impl FnOnce(Term) -> Fallible<T>) -> Fallible<Option<T>> {
+    if term == Term::nil() {
+        Ok(None)
+    } else {
+        read(term).map(Some)
+    }
+}
+
+fn environment(term: Term) -> Fallible<Vec<(OsString, OsString)>> {
+    list(term, |pair| {
+        let [name, value] = tuple(pair)?;
+        let name = text(name)?;
+        if name.is_empty() || name.as_encoded_bytes().contains(&b'=') {
+            return Err("a variable's name is empty or holds =".to_owned());
+        }
+        Ok((name, text(value)?))
+    })
+}
+
+fn step(term: Term) -> Fallible<Step> {
+    let [connector, stages] = tuple(term)?;
+    let connector = match word(connector)?.as_str() {
+        "then" => Connector::Then,
+        "and" => Connector::And,
+        "or" => Connector::Or,
+        other => return Err(format!("unknown connector {other}")),
+    };
+    Ok(Step {
+        connector,
+        stages: non_empty(list(stages, stage)?)?,
+    })
+}
+
+fn stage(term: Term) -> Fallible<Stage> {
+    let mut fields = Fields::of(term)?;
+    let stage = Stage {
+        arguments: fields.take("argv", |term| non_empty(list(term, text)?))?,
+        environment: fields.take("env", environment)?,
+        redirections: fields.take("redirect", |term| list(term, redirection))?,
+    };
+    fields.finish()?;
+    Ok(stage)
+}
+
+fn redirection(term: Term) -> Fallible<Redirection> {
+    let [from, kind, target] = tuple(term)?;
+    let target = match word(kind)?.as_str() {
+        "read" => Target::Read(path(target)?),
+        "write" => Target::Write(path(target)?),
+        "append" => Target::Append(path(target)?),
+        "same" => Target::Same(descriptor(target)?),
+        other => return Err(format!("unknown redirection {other}")),
+    };
+    Ok(Redirection {
+        descriptor: descriptor(from)?,
+        target,
+    })
+}
+
+fn descriptor(term: Term) -> Fallible<usize> {
+    match integer(term)? {
+        number @ 0..=2 => Ok(usize::try_from(number).unwrap_or_default()),
+        _ => Err("expected descriptor 0, 1 or 2".to_owned()),
+    }
+}
+
+fn budget(term: Term) -> Fallible<Budget> {
+    /// Both streams together then stay within one frame.
+    const LARGEST: u64 = 4 * 1024 * 1024;
+    let [head, tail] = tuple(term)?;
+    let bytes = |term| match natural(term)? {
+        bytes @ 0..LARGEST => Ok(usize::try_from(bytes).unwrap_or_default()),
+        _ => Err(format!("is {LARGEST} bytes or more")),
+    };
+    Ok(Budget {
+        head: bytes(head)?,
+        tail: bytes(tail)?,
+    })
+}
+
+fn limits(term: Term) -> Fallible<Limits> {
+    let mut fields = Fields::of(term)?;
+    let mut take = |name| fields.take(name, |term| optional(term, natural));
+    let limits = Limits {
+        cpu_seconds: take("cpu_seconds")?,
+        memory_bytes: take("memory_bytes")?,
+        open_files: take("open_files")?,
+        file_bytes: take("file_bytes")?,
+        processes: take("processes")?,
+    };
+    fields.finish()?;
+    Ok(limits)
+}
+
+fn policy(term: Term) -> Fallible<Policy> {
+    let mut fields = Fields::of(term)?;
+    let paths = |term| optional(term, |term| list(term, path));
+    let policy = Policy {
+        read: fields.take("read", paths)?,
+        write: fields.take("write", paths)?,
+        network: fields.take("network", network)?,
+        required: fields.take("required", boolean)?,
+    };
+    fields.finish()?;
+    Ok(policy)
+}
+
+fn network(term: Term) -> Fallible<Network> {
+    match term {
+        Term::List(_) => list(term, |port| {
+            u16::try_from(integer(port)?).map_err(|_| "expected a port number".to_owned())
+        })
+        .map(Network::Ports),
+        name => match word(name)?.as_str() {
+            "none" => Ok(Network::None),
+            "all" => Ok(Network::All),
+            other => Err(format!("unknown mode {other}")),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn term() -> Vec<(Term, Term)> {
+        let none = Term::nil;
+        let Term::Map(pairs) = Term::map([
+            ("version", Term::Int(VERSION)),
+            (
+                "plan",
+                Term::List(vec![Term::Tuple(vec![
+                    Term::Atom("then".into()),
+                    Term::List(vec![Term::map([
+                        ("argv", Term::List(vec![Term::text("true")])),
+                        ("env", Term::List(vec![])),
+                        ("redirect", Term::List(vec![])),
+                    ])]),
+                ])]),
+            ),
+            ("cd", Term::text("/")),
+            (
+                "env",
+                Term::List(vec![Term::Tuple(vec![Term::text("A"), Term::text("b")])]),
+            ),
+            ("timeout", Term::Int(1000)),
+            ("grace", Term::Int(100)),
+            ("stdout", Term::Tuple(vec![Term::Int(10), Term::Int(10)])),
+            ("stderr", Term::Tuple(vec![Term::Int(10), Term::Int(10)])),
+            (
+                "limits",
+                Term::map([
+                    ("cpu_seconds", none()),
+                    ("memory_bytes", none()),
+                    ("open_files", Term::Int(64)),
+                    ("file_bytes", none()),
+                    ("processes", none()),
+                ]),
+            ),
+            (
+                "confine",
+                Term::map([
+                    ("read", none()),
+                    ("write", Term::List(vec![Term::text("/p")])),
+                    ("network", Term::List(vec![Term::Int(443)])),
+                    ("required", Term::bool(true)),
+                ]),
+            ),
+        ]) else {
+            panic!()
+        };
+        pairs
+    }
+
+    fn with(name: &str, value: Term) -> Result<Spec, String> {
+        let mut pairs = term();
+        pairs.retain(|(key, _)| *key != Term::text(name));
+        pairs.push((Term::text(name), value));
+        Spec::from_term(Term::Map(pairs))
+    }
+
+    #[test]
+    fn reads_a_whole_spec() {
+        let spec = Spec::from_term(Term::Map(term())).unwrap();
+        assert_eq!(spec.plan[0].stages[0].arguments, ["true"]);
+        assert_eq!(spec.policy.network, Network::Ports(vec![443]));
+        assert_eq!(spec.limits.open_files, Some(64));
+    }
+
+    #[test]
+    fn refuses_what_it_does_not_know_and_names_it() {
+        assert_eq!(
+            with("sandbox", Term::nil()).unwrap_err(),
+            "sandbox: unknown field"
+        );
+        assert!(
+            with("version", Term::Int(2))
+                .unwrap_err()
+                .starts_with("version")
+        );
+        assert_eq!(
+            with("cd", Term::text("relative")).unwrap_err(),
+            "cd: expected an absolute path"
+        );
+        assert_eq!(
+            with("cd", Term::text("/a\0b")).unwrap_err(),
+            "cd: holds a NUL byte"
+        );
+        assert_eq!(
+            with("plan", Term::List(vec![])).unwrap_err(),
+            "plan: is empty"
+        );
+        assert!(
+            with(
+                "stdout",
+                Term::Tuple(vec![Term::Int(1 << 40), Term::Int(0)])
+            )
+            .is_err()
+        );
+        let mut pairs = term();
+        pairs.retain(|(key, _)| *key != Term::text("confine"));
+        assert_eq!(
+            Spec::from_term(Term::Map(pairs)).unwrap_err(),
+            "confine: missing"
+        );
+    }
+}
