@@ -7,7 +7,7 @@
 
 use super::grammar;
 use super::tasks::IMPLICIT;
-use super::{Denial, DenialKind, MixPolicy};
+use super::{AliasPlace, Denial, DenialKind, MixPolicy};
 
 /// The most steps an alias may expand to.
 const MAX_STEPS: usize = 256;
@@ -171,7 +171,12 @@ impl MixPolicy {
 }
 
 fn located(mut denial: Denial, from: Option<(&str, usize)>) -> Denial {
-    denial.alias = from.map(|(name, step)| (name.to_owned(), step));
+    denial.alias = from.map(|(name, step)| {
+        Box::new(AliasPlace {
+            name: name.to_owned(),
+            step,
+        })
+    });
     denial
 }
 

@@ -42,8 +42,17 @@ pub struct Denial {
     pub reason: Reason,
     /// What is accepted instead: options of the task, task names, or environments.
     pub allowed: Vec<String>,
-    /// The alias whose step this is, and the step's place in it.
-    pub alias: Option<(String, usize)>,
+    /// Where the step stands, when the refusal is about a step of an alias.
+    pub alias: Option<Box<AliasPlace>>,
+}
+
+/// A step of an alias.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AliasPlace {
+    /// The alias's name.
+    pub name: String,
+    /// The step's place in it, from 0.
+    pub step: usize,
 }
 
 impl Denial {
