@@ -1,1 +1,73 @@
-//! Glue between Erlang terms and the pure crates: decode, call, encode.
+//! Glue between Erlang terms and the pure crates: decode, call, encode, and which scheduler does it.
+//!
+//! No decision is made here. What a term can't express is refused with `badarg`; a panic is caught by rustler and becomes an
+//! Erlang error, which every caller turns into a denial or a redaction.
+
+mod audit;
+mod core;
+mod json;
+mod limits;
+mod sanitize;
+mod terms;
+
+use rustler::{Env, Term};
+
+mod atoms {
+    rustler::atoms! {
+        ok,
+        error,
+        nil,
+        dirty,
+        clean,
+        // tiers
+        read_only,
+        write,
+        execute,
+        privileged,
+        // which part of a decision
+        all,
+        rate,
+        permission,
+        consent,
+        // where grants come from
+        session,
+        none,
+        // decisions
+        rate_limited,
+        permission_denied,
+        consent_required,
+        unknown_tool,
+        // grants
+        tier_downgrade,
+        already_consented,
+        not_consented,
+        too_many_sessions,
+        too_many_consents,
+        name_too_long,
+        // audit
+        blocked,
+        timeout,
+        crashed,
+        asc,
+        desc,
+        // known secrets
+        keep,
+        // sanitizer
+        name,
+        key,
+        value,
+        userinfo,
+        authority,
+        struct_atom = "__struct__",
+        uri_module = "Elixir.URI",
+        config,
+    }
+}
+
+// The default hook prints a panic's message, and a message may hold input. rustler reports the panic to the caller anyway.
+fn load(_env: Env, _info: Term) -> bool {
+    std::panic::set_hook(Box::new(|_panic| {}));
+    true
+}
+
+rustler::init!("Elixir.JidoCode.Tools.Security.Native", load = load);

@@ -1,0 +1,29 @@
+defmodule JidoCode.Tools.Application do
+  @moduledoc false
+
+  use Application
+
+  alias JidoCode.Tools.Security.Core
+
+  @impl true
+  def start(_type, _args) do
+    # First: nothing may be called before its state exists, and a wrong configuration stops the start here.
+    Core.start()
+    # Calls to :telemetry are skipped while it is not loaded, and nothing else may have loaded it yet.
+    Code.ensure_loaded(:telemetry)
+
+    children = [
+      {Task.Supervisor, name: JidoCode.Tools.TaskSupervisor},
+      JidoCode.Tools.Security.KnownSecrets,
+      JidoCode.Tools.Sessions
+    ]
+
+    Supervisor.start_link(children, strategy: :one_for_one, name: JidoCode.Tools.Supervisor)
+  end
+
+  @impl true
+  def stop(_state), do: Core.stop()
+
+  @impl true
+  def config_change(_changed, _new, _removed), do: Core.reload(Core.default())
+end

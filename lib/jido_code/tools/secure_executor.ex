@@ -1,0 +1,311 @@
+defmodule JidoCode.Tools.SecureExecutor do
+  @moduledoc """
+  The one way from a tool call to a safe result.
+
+      call ─► checks: rate limit, tier, consent          Middleware, one native call
+                │                  └─ denied ──────────────────────────────┐
+                ├─► in a process of its own:              IsolatedExecutor │
+                │     handler.validate_security                            │
+                │     handler.execute                                      │
+                │     handler.sanitize_output                              │
+                │     redaction of the whole output       OutputSanitizer  │
+                └─► audit entry, telemetry                AuditLogger ◄────┘ ─► result
+
+  Three doors lead in:
+
+    * `run/3` is what a host's Executor takes as its `executor:` option: the host's tool, its arguments and context
+    * `call/3` takes a tool of this library by name
+    * `execute/1` takes a `JidoCode.Tools.Call` and returns it, with status, reason and audit id, for those that print more
+      than the result
+
+  The result is `{:ok, term}` or `{:error, text}` whatever the handler does; the caller is never hurt.
+
+  ## Context
+
+  | key | meaning |
+  |---|---|
+  | `:session_id` | string; limits, grants, shells and the audit trail belong to it |
+  | `:project_root` | folder that the tools stay in; default the current one |
+  | `:granted_tier`, `:consented_tools` | win over the grants that the library remembers of the session |
+  | `:project_namespaces` | which modules are the project's, for the introspection tools; wins over the configuration |
+
+  ## Time
+
+  The call's own `timeout` argument, else the handler's `timeout_ms`, else the tool's default; never above the tool's
+  maximum. A `:timeout` in the context is the host's own affair.
+  """
+
+  alias JidoCode.Tools.{Call, Catalog, Config, Sessions}
+  alias JidoCode.Tools.Security.{AuditLogger, IsolatedExecutor, Middleware, OutputSanitizer}
+
+  # A handler that keeps the time itself answers with what it has; the pipeline waits this much longer before it ends it.
+  @slack_ms 2_000
+  @default_timeout_ms 30_000
+  # For a foreign tool that takes a timeout argument and declares no maximum.
+  @maximum_timeout_ms 600_000
+
+  @type result :: {:ok, term()} | {:error, term()}
+
+  @doc """
+  Runs a host's tool (any map or struct with `:name` and `:handler`).
+
+  When the host's Executor makes the checks itself (`JidoCode.Tools.Security.Middleware.enabled?/0`), they are left to it, so
+  that no call spends two rate slots.
+  """
+  @spec run(%{:name => String.t(), :handler => module(), optional(any()) => any()}, map(), map()) :: result()
+  def run(%{name: name, handler: handler} = tool, args, context)
+      when is_binary(name) and is_atom(handler) and is_map(args) and is_map(context) do
+    execute(%Call{
+      name: name,
+      tool: tool,
+      handler: handler,
+      args: args,
+      context: context,
+      checked?: truthy?(Middleware.enabled?())
+    }).result
+  end
+
+  @doc """
+  Calls one of the library's tools by name. `args` is a map with string keys, as it comes from JSON.
+
+      iex> {:ok, result} =
+      ...>   JidoCode.Tools.SecureExecutor.call("fetch_elixir_docs", %{"module" => "Enum", "function" => "sum", "arity" => 1})
+      iex> [%{"name" => "sum", "arity" => 1}] = Enum.map(result["docs"], &Map.take(&1, ["name", "arity"]))
+
+      iex> JidoCode.Tools.SecureExecutor.call("iex_eval", %{"code" => "1 + 1"})
+      ...> |> elem(1) |> String.starts_with?("Unknown tool: iex_eval")
+      true
+  """
+  @spec call(String.t(), map(), map()) :: result()
+  def call(name, args, context \\ %{}) when is_binary(name) and is_map(args) and is_map(context) do
+    execute(new(name, args, context)).result
+  end
+
+  @doc "A call of one of the library's tools, for `execute/1`."
+  @spec new(String.t(), map(), map()) :: Call.t()
+  def new(name, args, context) when is_binary(name) do
+    case Catalog.fetch(name) do
+      {:ok, definition} ->
+        %Call{name: name, tool: definition, handler: definition.handler, args: args, context: context}
+
+      :error ->
+        %Call{name: name, tool: name, handler: nil, args: args, context: context}
+    end
+  end
+
+  @doc "Takes a call through all stages."
+  @spec execute(Call.t()) :: Call.t()
+  def execute(%Call{status: nil} = call) do
+    %{call | started_at: System.monotonic_time()}
+    |> identify()
+    |> check()
+    |> isolate()
+    |> audit()
+  end
+
+  @doc """
+  Ends a session: its grants, its rate windows and its background shells go, its audit entries stay.
+  """
+  @spec end_session(String.t()) :: :ok
+  defdelegate end_session(session_id), to: Sessions, as: :finish
+
+  @doc "Ends a session when the process `owner` goes down."
+  @spec own_session(String.t(), pid()) :: :ok
+  defdelegate own_session(session_id, owner), to: Sessions, as: :own
+
+  @doc false
+  @spec identify(Call.t()) :: Call.t()
+  def identify(%Call{handler: nil} = call) do
+    decide(
+      call,
+      :error,
+      :unknown_tool,
+      "Unknown tool: #{shorten(call.name)}. The tools are: #{Catalog.names_text()}"
+    )
+  end
+
+  def identify(%Call{handler: handler} = call) do
+    if Code.ensure_loaded?(handler) and function_exported?(handler, :execute, 2) do
+      announce(handler)
+      call
+    else
+      decide(
+        call,
+        :error,
+        :no_handler,
+        "The tool #{call.name} has no handler that can be run: #{inspect(handler)}"
+      )
+    end
+  end
+
+  # The event of a handler's loading, once in the VM's life: nothing else calls what emits it.
+  defp announce(handler) do
+    key = {__MODULE__, :announced, handler}
+
+    if function_exported?(handler, :__secure_handler_loaded__, 0) and not :persistent_term.get(key, false) do
+      :persistent_term.put(key, true)
+      handler.__secure_handler_loaded__()
+    end
+  end
+
+  @doc false
+  @spec check(Call.t()) :: Call.t()
+  def check(%Call{status: nil, checked?: false} = call) do
+    case Middleware.run_checks(call.tool, call.args, call.context) do
+      :ok -> %{call | checked?: true}
+      {:error, denial} -> decide(call, :blocked, denial, Middleware.format_denial(denial))
+    end
+  end
+
+  def check(call), do: call
+
+  @doc false
+  @spec isolate(Call.t()) :: Call.t()
+  def isolate(%Call{status: nil} = call) do
+    timeout = timeout(call)
+
+    options = [
+      timeout: timeout,
+      max_heap_size: Config.get(:max_heap_words, 1_000_000),
+      max_binary_size: Config.get(:max_binary_bytes, 67_108_864)
+    ]
+
+    call.handler
+    |> IsolatedExecutor.run(fn -> work(call) end, options)
+    |> settle(call, timeout)
+  end
+
+  def isolate(call), do: call
+
+  # In the worker. What the handler returns is redacted here, before it is copied to the caller, so that neither a secret
+  # nor a term that unfolds when copied leaves the worker.
+  defp work(%Call{handler: handler, args: args, context: context} = call) do
+    sanitize = &OutputSanitizer.sanitize(&1, context: %{tool: call.name, session_id: context[:session_id]})
+
+    case validate(handler, args, context) do
+      :ok ->
+        case handler.execute(args, context) do
+          {:ok, value} -> sanitize.({:ok, own_sanitizing(handler, value)})
+          {:error, _reason} = error -> sanitize.(error)
+          other -> other
+        end
+
+      {:error, reason} ->
+        {:error, {:refused, sanitize.(reason)}}
+
+      _other ->
+        {:error, {:refused, "its handler's security check gave no clear answer"}}
+    end
+  end
+
+  defp validate(handler, args, context) do
+    if function_exported?(handler, :validate_security, 2),
+      do: handler.validate_security(args, context),
+      else: :ok
+  end
+
+  defp own_sanitizing(handler, value) do
+    if function_exported?(handler, :sanitize_output, 1), do: handler.sanitize_output(value), else: value
+  end
+
+  defp settle({:ok, _value} = result, call, _timeout), do: %{call | status: :ok, result: result}
+
+  defp settle({:error, {:refused, reason}}, call, _timeout) do
+    decide(call, :blocked, :refused, "Refused by #{call.name}: #{text(reason)}")
+  end
+
+  defp settle({:error, :timeout}, call, timeout) do
+    decide(call, :timeout, :timeout, "#{call.name} timed out: it was stopped after #{timeout} ms")
+  end
+
+  defp settle({:error, {:killed, _limit} = reason}, call, _timeout) do
+    decide(call, :crashed, reason, "#{call.name} was stopped: it used more memory than a tool may")
+  end
+
+  defp settle({:error, {:crashed, reason}}, call, _timeout) do
+    decide(call, :crashed, {:crashed, kind(reason)}, "#{call.name} crashed: #{crash(reason)}")
+  end
+
+  defp settle({:error, _reason} = result, call, _timeout),
+    do: %{call | status: :error, reason: :handler, result: result}
+
+  defp kind({kind, _value}) when kind in [:throw, :exit, :bad_return], do: kind
+  defp kind({:exception, exception, _stacktrace}), do: exception.__struct__
+  defp kind(_reason), do: :ended
+
+  # What a crash carries may be anything the handler held: it is redacted like any other output, and short.
+  defp crash({:exception, exception, _stacktrace}) do
+    shown(fn -> "** (#{inspect(exception.__struct__)}) " <> Exception.message(exception) end)
+  end
+
+  defp crash({:throw, value}), do: shown(fn -> "it threw " <> brief(value) end)
+  defp crash({:exit, reason}), do: shown(fn -> "it exited with " <> brief(reason) end)
+  defp crash({:bad_return, kind}), do: "it returned neither {:ok, _} nor {:error, _}, but: #{inspect(kind)}"
+  defp crash(:supervisor_not_running), do: "the task supervisor of :jido_code_tools is not running"
+  defp crash(reason), do: shown(fn -> "its process ended with " <> brief(reason) end)
+
+  defp brief(term),
+    do: inspect(OutputSanitizer.sanitize(term, emit_telemetry: false), limit: 10, printable_limit: 300)
+
+  defp shown(text) do
+    text.() |> OutputSanitizer.sanitize(emit_telemetry: false) |> shorten()
+  rescue
+    _error -> "and its reason can't be shown"
+  end
+
+  defp shorten(text), do: if(String.length(text) > 500, do: String.slice(text, 0, 500) <> " ...", else: text)
+
+  defp text(reason) when is_binary(reason), do: reason
+  defp text(reason), do: brief(reason)
+
+  @doc false
+  @spec audit(Call.t()) :: Call.t()
+  def audit(%Call{} = call) do
+    duration = System.convert_time_unit(System.monotonic_time() - call.started_at, :native, :microsecond)
+    id = AuditLogger.log_invocation(session(call), call.name, call.status, duration, args: call.args)
+    %{call | duration_us: duration, audit_id: id}
+  rescue
+    # The core went away meanwhile. A call that leaves no trace gives no result.
+    _error in [ErlangError, ArgumentError, UndefinedFunctionError] ->
+      decide(
+        %{call | duration_us: 0},
+        :crashed,
+        :no_audit,
+        "#{call.name} was done, but the audit log does not answer"
+      )
+  end
+
+  defp session(%Call{context: %{session_id: session}}) when is_binary(session), do: session
+  defp session(_call), do: nil
+
+  defp decide(call, status, reason, message),
+    do: %{call | status: status, reason: reason, result: {:error, message}}
+
+  @doc false
+  @spec timeout(Call.t()) :: pos_integer()
+  def timeout(%Call{name: name, handler: handler, args: args}) do
+    {default, maximum, keeps_time?} = Catalog.timeout(name)
+    declared = declared_timeout(handler) || default || @default_timeout_ms
+
+    asked =
+      case args do
+        %{"timeout" => ms} when is_integer(ms) and ms > 0 -> ms
+        _args -> declared
+      end
+
+    min(asked, maximum || @maximum_timeout_ms) + if(keeps_time?, do: @slack_ms, else: 0)
+  end
+
+  defp declared_timeout(handler) do
+    if function_exported?(handler, :security_properties, 0) do
+      case handler.security_properties() do
+        %{timeout_ms: ms} when is_integer(ms) and ms > 0 -> ms
+        _properties -> nil
+      end
+    end
+  rescue
+    _error -> nil
+  end
+
+  defp truthy?(value), do: value not in [nil, false]
+end

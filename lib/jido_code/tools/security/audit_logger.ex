@@ -1,0 +1,181 @@
+defmodule JidoCode.Tools.Security.AuditLogger do
+  @moduledoc """
+  The trail of every tool invocation: a ring of fixed capacity whose entries are chained by their hashes.
+
+  An entry is a map:
+
+      %{id: 17, timestamp: ~U[2026-01-01 12:00:00.000000Z], session_id: "s1", tool: "mix_task", status: :ok,
+        duration_us: 1_204, args_hash: "9f86d081884c7d659a2feaa0c55ad015", digest: "..."}
+
+  Arguments are never stored. `args_hash` is a keyed hash (HMAC-SHA-256, first 128 bits, 32 hex characters), the same for
+  equal arguments whatever the order of their keys, and of no use to one who tries to guess small arguments: the key is
+  made at start, or configured by `:audit_key`.
+
+  Each entry's digest covers the one before it. `verify/0` says whether an entry was changed or removed since. What the
+  ring overwrites is the only thing it loses; the digest of the last overwritten entry stays as the chain's anchor.
+  """
+
+  require Logger
+
+  alias JidoCode.Tools.Config
+  alias JidoCode.Tools.Security.{Core, Native}
+  alias JidoCode.Tools.Telemetry
+
+  @type status :: :ok | :error | :blocked | :timeout | :crashed
+  @type entry :: %{
+          id: pos_integer(),
+          timestamp: DateTime.t(),
+          session_id: String.t() | nil,
+          tool: String.t() | nil,
+          status: status() | nil,
+          duration_us: non_neg_integer() | nil,
+          args_hash: String.t() | nil,
+          digest: String.t()
+        }
+
+  @doc """
+  Records an invocation and returns its entry's id.
+
+  Options: `:args` (the arguments, hashed; default nil), `:emit_telemetry` (true), `:log_blocked` (true: a `:blocked` one is
+  also logged as a warning), `:core`.
+  """
+  @spec log_invocation(String.t() | nil, String.t(), status(), non_neg_integer(), keyword()) :: pos_integer()
+  def log_invocation(session_id, tool, status, duration_us, opts \\ [])
+      when status in [:ok, :error, :blocked, :timeout, :crashed] do
+    session = session_id || "__global__"
+    id = append(core(opts), session, tool, status, duration_us, Keyword.get(opts, :args))
+
+    if Keyword.get(opts, :emit_telemetry, true) do
+      Telemetry.execute(
+        [:jido_code, :security, :audit],
+        %{duration_us: duration_us},
+        %{session_id: session_id, tool: tool, status: status, entry_id: id}
+      )
+    end
+
+    if status == :blocked and Keyword.get(opts, :log_blocked, true) do
+      Logger.warning("[AuditLogger] Blocked invocation: session=#{session} tool=#{tool} entry=#{id}")
+    end
+
+    id
+  end
+
+  defp append(core, session, tool, status, duration_us, args) do
+    capacity = Config.audit_buffer_size()
+
+    with :dirty <- Native.audit_append(core, capacity, session, tool, status, duration_us, args) do
+      Native.audit_append_dirty(core, capacity, session, tool, status, duration_us, args)
+    end
+  end
+
+  @doc """
+  Entries, newest first. Give a session id, options, or both.
+
+  Options: `:limit` (default 1000), `:order` (`:desc` or `:asc`, by id), `:core`.
+  """
+  @spec get_audit_log(nil | String.t() | keyword()) :: [entry()]
+  def get_audit_log(session_or_opts \\ nil)
+  def get_audit_log(opts) when is_list(opts), do: query(nil, opts)
+  def get_audit_log(session_id) when is_binary(session_id) or is_nil(session_id), do: query(session_id, [])
+
+  @doc "The entries of a session."
+  @spec get_audit_log(String.t() | nil, keyword()) :: [entry()]
+  def get_audit_log(session_id, opts), do: query(session_id, opts)
+
+  # Up to this many entries are turned into maps well within a millisecond.
+  @normal_limit 100
+
+  defp query(session_id, opts) do
+    limit = Keyword.get(opts, :limit, 1000)
+    order = Keyword.get(opts, :order, :desc)
+
+    unless is_integer(limit) and limit >= 0 do
+      raise ArgumentError, "expected :limit to be a non-negative integer, got: #{inspect(limit)}"
+    end
+
+    unless order in [:asc, :desc] do
+      raise ArgumentError, "expected :order to be :asc or :desc, got: #{inspect(order)}"
+    end
+
+    rows =
+      if limit <= @normal_limit do
+        Native.audit_query(core(opts), session_id, limit, order)
+      else
+        Native.audit_query_dirty(core(opts), session_id, limit, order)
+      end
+
+    Enum.map(rows, &entry/1)
+  end
+
+  defp entry({id, timestamp_us, session, tool, status, duration_us, args_hash, digest}) do
+    %{
+      id: id,
+      timestamp: DateTime.from_unix!(timestamp_us, :microsecond),
+      session_id: session,
+      tool: tool,
+      status: status,
+      duration_us: duration_us,
+      args_hash: args_hash && Base.encode16(args_hash, case: :lower),
+      digest: Base.encode16(digest, case: :lower)
+    }
+  end
+
+  @doc """
+  Whether the entries are the ones that were written: `{:ok, %{entries: n, anchor: hex, head: hex}}`, or
+  `{:error, {kind, id}}` with the first entry that does not fit its chain.
+
+  Keep `head` elsewhere to be able to show later that everything up to it is unchanged.
+  """
+  @spec verify(keyword()) ::
+          {:ok, %{entries: non_neg_integer(), anchor: String.t(), head: String.t()}}
+          | {:error, {atom(), pos_integer()}}
+  def verify(opts \\ []) do
+    case Native.audit_verify(core(opts)) do
+      {:ok, entries, anchor, head} ->
+        {:ok,
+         %{
+           entries: entries,
+           anchor: Base.encode16(anchor, case: :lower),
+           head: Base.encode16(head, case: :lower)
+         }}
+
+      {:error, kind, id} ->
+        {:error, {kind, id}}
+    end
+  end
+
+  @doc "Drops all entries and starts again at id 1."
+  @spec clear_all(keyword()) :: :ok
+  def clear_all(opts \\ []), do: Native.audit_clear_all(core(opts))
+
+  @doc "Blanks a session's entries. Their places and digests stay, so that the chain still verifies."
+  @spec clear_session(String.t(), keyword()) :: :ok
+  def clear_session(session_id, opts \\ []), do: Native.audit_clear_session(core(opts), session_id)
+
+  @doc "How many entries are stored."
+  @spec count(keyword()) :: non_neg_integer()
+  def count(opts \\ []), do: Native.audit_count(core(opts))
+
+  @doc "How many entries the log holds at most."
+  @spec buffer_size() :: pos_integer()
+  def buffer_size, do: Config.audit_buffer_size()
+
+  @doc """
+  The keyed hash of arguments as it stands in an entry; nil for nil.
+
+      iex> JidoCode.Tools.Security.AuditLogger.hash_args(%{"a" => 1, "b" => 2}) ==
+      ...>   JidoCode.Tools.Security.AuditLogger.hash_args(%{"b" => 2, "a" => 1})
+      true
+  """
+  @spec hash_args(nil | map(), keyword()) :: nil | String.t()
+  def hash_args(args, opts \\ [])
+  def hash_args(nil, _opts), do: nil
+
+  def hash_args(args, opts) when is_map(args) do
+    core = core(opts)
+    hash = with :dirty <- Native.args_hash(core, args), do: Native.args_hash_dirty(core, args)
+    Base.encode16(hash, case: :lower)
+  end
+
+  defp core(opts), do: Keyword.get_lazy(opts, :core, &Core.default/0)
+end

@@ -1,0 +1,223 @@
+defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
+  @moduledoc false
+  # The process beside an isolated worker: its clock, its memory limit, its group leader and its executioner.
+  #
+  # Races, and why they are harmless:
+  #   1. The worker answers while the clock runs out. Both send to the caller's alias; the caller takes the first and closes
+  #      the alias, so the second is dropped.
+  #   2. The worker is killed between answering and ending. The answer was sent first; messages of one process keep their order.
+  #   3. A process spawned by the handler spawns another while the sweep runs. The sweep repeats until it finds none.
+
+  alias JidoCode.Tools.Security.IsolatedExecutor
+
+  # How often the worker's binaries are looked at. Short calls end before the first look.
+  @poll_ms 20
+
+  @spec run(pid(), reference(), map()) :: :ok
+  def run(caller, reply_to, limits) do
+    Process.flag(:trap_exit, true)
+    caller_monitor = Process.monitor(caller)
+
+    receive do
+      {^reply_to, :job, fun, callers, group_leader} ->
+        {worker, monitor} = spawn_worker(fun, callers, reply_to, limits)
+
+        watch(%{
+          worker: worker,
+          monitor: monitor,
+          caller_monitor: caller_monitor,
+          group_leader: group_leader,
+          reply_to: reply_to,
+          limits: limits,
+          deadline: now() + limits.timeout,
+          binary_floor: :erlang.memory(:binary)
+        })
+
+      {:DOWN, ^caller_monitor, :process, _caller, _reason} ->
+        :ok
+    end
+  end
+
+  # Linked, so that the worker ends even when the keeper itself is killed.
+  defp spawn_worker(fun, callers, reply_to, limits) do
+    keeper = self()
+
+    :erlang.spawn_opt(
+      fn ->
+        Process.group_leader(self(), keeper)
+        Process.put(:"$callers", callers)
+
+        case call(fun, limits) do
+          {:ok, result} -> send(reply_to, {reply_to, :ok, result})
+          # By way of the keeper, which sweeps before it passes the failure on.
+          failure -> send(keeper, {:failed, self(), failure})
+        end
+
+        # Not :normal, so that processes linked to the worker end with it.
+        exit(:shutdown)
+      end,
+      [:link, :monitor, max_heap_size: %{size: limits.max_heap_size, kill: true, error_logger: false}]
+    )
+  end
+
+  defp call(fun, limits) do
+    IsolatedExecutor.admit(fun.(), limits)
+  catch
+    :error, reason ->
+      exception = Exception.normalize(:error, reason, __STACKTRACE__)
+      {:crashed, {:error, {:crashed, {:exception, exception, __STACKTRACE__}}}}
+
+    :throw, value ->
+      {:crashed, {:error, {:crashed, {:throw, value}}}}
+
+    :exit, reason ->
+      {:crashed, {:error, {:crashed, {:exit, reason}}}}
+  end
+
+  defp watch(state) do
+    %{worker: worker, monitor: monitor, caller_monitor: caller_monitor} = state
+
+    receive do
+      {:failed, ^worker, failure} ->
+        sweep()
+        answer(state, failure)
+
+      {:DOWN, ^monitor, :process, ^worker, :shutdown} ->
+        :ok
+
+      {:DOWN, ^monitor, :process, ^worker, reason} ->
+        sweep()
+        answer(state, died(reason))
+
+      {:DOWN, ^caller_monitor, :process, _caller, _reason} ->
+        stop(state)
+
+      {:io_request, _from, _reply_as, _request} = request ->
+        # The reply goes from the real group leader to the one who asked.
+        send(state.group_leader, request)
+        watch(state)
+
+      {:EXIT, ^worker, _reason} ->
+        watch(state)
+
+      {:EXIT, _supervisor, _reason} ->
+        stop(state)
+        answer(state, {:crashed, {:error, {:crashed, :shutdown}}})
+
+      _other ->
+        watch(state)
+    after
+      poll_time(state.deadline) -> poll(state)
+    end
+  end
+
+  defp poll(state) do
+    cond do
+      now() >= state.deadline ->
+        stop(state)
+        answer(state, {:timeout, {:error, :timeout}})
+
+      too_many_binaries?(state) ->
+        kill(state)
+        sweep()
+        answer(state, {:killed, {:error, {:killed, :max_heap_size}}})
+
+      true ->
+        watch(state)
+    end
+  end
+
+  defp poll_time(deadline), do: deadline |> Kernel.-(now()) |> max(0) |> min(@poll_ms)
+
+  # The worker is asked for its list only when the whole VM holds that much more than before, since it has to answer itself.
+  defp too_many_binaries?(%{worker: worker, limits: %{max_binary_size: limit}, binary_floor: floor}) do
+    :erlang.memory(:binary) - floor > limit and not binaries_within?(worker, limit)
+  end
+
+  @doc false
+  @spec binaries_within?(pid(), pos_integer()) :: boolean()
+  def binaries_within?(pid, limit) do
+    if held(pid) <= limit do
+      true
+    else
+      # What is over may be garbage that no collection has seen yet.
+      :erlang.garbage_collect(pid)
+      held(pid) <= limit
+    end
+  end
+
+  defp held(pid) do
+    case Process.info(pid, :binary) do
+      {:binary, binaries} ->
+        binaries
+        |> Enum.uniq_by(&elem(&1, 0))
+        |> Enum.reduce(0, fn {_id, size, _count}, sum -> sum + size end)
+
+      nil ->
+        0
+    end
+  end
+
+  # Asks the worker to stop, gives it the grace time, then kills; and sweeps, as it did not end by answering.
+  defp stop(state) do
+    Process.exit(state.worker, :shutdown)
+    await_end(state, now() + state.limits.grace)
+    kill(state)
+    sweep()
+  end
+
+  defp await_end(%{worker: worker, monitor: monitor} = state, deadline) do
+    receive do
+      {:DOWN, ^monitor, :process, ^worker, _reason} ->
+        :ok
+
+      {:io_request, _from, _reply_as, _request} = request ->
+        send(state.group_leader, request)
+        await_end(state, deadline)
+    after
+      max(deadline - now(), 0) -> :timeout
+    end
+  end
+
+  defp kill(%{worker: worker}), do: Process.exit(worker, :kill)
+
+  # Everything that was spawned by the worker, or by what it spawned, has this process as its group leader.
+  defp sweep do
+    keeper = self()
+
+    marked =
+      for pid <- Process.list(),
+          pid != keeper,
+          Process.info(pid, :group_leader) == {:group_leader, keeper},
+          do: pid
+
+    if marked != [] do
+      monitors = for pid <- marked, do: kill_and_monitor(pid)
+      for monitor <- monitors, do: await_down(monitor)
+      sweep()
+    end
+  end
+
+  defp kill_and_monitor(pid) do
+    Process.exit(pid, :kill)
+    Process.monitor(pid)
+  end
+
+  defp await_down(monitor) do
+    receive do
+      {:DOWN, ^monitor, :process, _pid, _reason} -> :ok
+    end
+  end
+
+  defp answer(%{reply_to: reply_to}, {outcome, result}) do
+    send(reply_to, {reply_to, outcome, result})
+    :ok
+  end
+
+  # An exit signal :shutdown from elsewhere can't be told from an answered call's end, and leaves the caller without an
+  # answer until the keeper ends; it is then reported as a crash.
+  defp died(:killed), do: {:killed, {:error, {:killed, :max_heap_size}}}
+  defp died(reason), do: {:crashed, {:error, {:crashed, reason}}}
+
+  defp now, do: System.monotonic_time(:millisecond)
+end

@@ -1,0 +1,135 @@
+defmodule JidoCode.Tools.Security.KnownSecrets do
+  @moduledoc """
+  The secrets that this node already knows, handed to the native core so that they vanish from every output, whatever
+  surrounds them: verbatim and in their URL-, base64-, hex- and JSON-encoded forms.
+
+  They come from the environment variables and the application environments under names that promise a secret, from the
+  password part of URLs among them, from the Erlang cookie, and from what the host registers with
+  `JidoCode.Tools.Security.OutputSanitizer.register_secret/1`. Short or wordlike values are not taken (a development
+  password `postgres` must not vanish from every text); those are redacted beside their names only.
+
+  The values live in the core alone, are not logged and can't be read back. They are collected anew every
+  `config :jido_code, known_secrets_refresh_ms:` (default 15,000), as the environment may change.
+  """
+
+  use GenServer
+
+  alias JidoCode.Tools.Config
+  alias JidoCode.Tools.Security.{Core, Native}
+
+  # What is nested deeper in an application's environment is not looked at.
+  @max_depth 12
+
+  @doc false
+  @spec start_link(keyword()) :: GenServer.on_start()
+  def start_link(_opts), do: GenServer.start_link(__MODULE__, [], name: __MODULE__)
+
+  @doc false
+  @spec register(String.t()) :: :ok | {:error, :too_short}
+  def register(value) when byte_size(value) < 4, do: {:error, :too_short}
+  def register(value), do: Native.core_put_known(Core.default(), :keep, [value])
+
+  @doc "Collects now instead of at the next turn."
+  @spec refresh() :: :ok
+  def refresh, do: GenServer.call(__MODULE__, :refresh)
+
+  @impl true
+  def init([]) do
+    collect_into(Core.default())
+    schedule()
+    # The state holds no secret: a crash report prints it.
+    {:ok, nil}
+  end
+
+  @impl true
+  def handle_call(:refresh, _from, state) do
+    collect_into(Core.default())
+    {:reply, :ok, state}
+  end
+
+  @impl true
+  def handle_info(:refresh, state) do
+    collect_into(Core.default())
+    schedule()
+    {:noreply, state}
+  end
+
+  def handle_info(_message, state), do: {:noreply, state}
+
+  defp schedule do
+    Process.send_after(self(), :refresh, Config.get(:known_secrets_refresh_ms, 15_000))
+  end
+
+  # In a process of its own, so that the values are gone from memory with it instead of lingering in this one's heap.
+  defp collect_into(core) do
+    {pid, monitor} = spawn_monitor(fn -> Native.core_put_known(core, collect(core), []) end)
+
+    receive do
+      {:DOWN, ^monitor, :process, ^pid, _reason} -> :ok
+    end
+  end
+
+  defp collect(core) do
+    environment = for {name, value} <- System.get_env(), secret <- secrets(core, name, value), do: secret
+
+    applications =
+      for {app, _description, _version} <- Application.loaded_applications(),
+          {key, value} <- Application.get_all_env(app),
+          secret <- walk(core, Atom.to_string(key), value, @max_depth),
+          do: secret
+
+    Enum.uniq(cookie() ++ environment ++ applications)
+  end
+
+  defp cookie do
+    case Node.get_cookie() do
+      :nocookie -> []
+      cookie -> [Atom.to_string(cookie)]
+    end
+  end
+
+  defp walk(_core, _name, _value, 0), do: []
+  defp walk(core, name, value, _depth) when is_binary(value), do: secrets(core, name, value)
+
+  defp walk(core, name, [_ | _] = list, depth) do
+    cond do
+      List.ascii_printable?(list) -> secrets(core, name, List.to_string(list))
+      List.improper?(list) -> []
+      true -> Enum.flat_map(list, &walk(core, name, &1, depth - 1))
+    end
+  end
+
+  defp walk(core, _name, {key, value}, depth) when is_atom(key) or is_binary(key),
+    do: walk(core, to_string(key), value, depth - 1)
+
+  defp walk(core, name, tuple, depth) when is_tuple(tuple),
+    do: tuple |> Tuple.to_list() |> Enum.flat_map(&walk(core, name, &1, depth - 1))
+
+  defp walk(core, name, map, depth) when is_map(map),
+    do: map |> Map.to_list() |> Enum.flat_map(&walk(core, name, &1, depth - 1))
+
+  defp walk(_core, _name, _value, _depth), do: []
+
+  defp secrets(core, name, value) do
+    by_name = if Native.sanitizer_pair_secret(core, name, value), do: [value], else: []
+    by_name ++ userinfo(value)
+  end
+
+  # scheme://user:password@host: the password, as it stands and with its escapes undone.
+  defp userinfo(value) do
+    with [_scheme, rest] <- String.split(value, "://", parts: 2),
+         [authority | _path] <- String.split(rest, "/", parts: 2),
+         [_host, info] <- authority |> String.reverse() |> String.split("@", parts: 2),
+         [_user, password] <- info |> String.reverse() |> String.split(":", parts: 2) do
+      Enum.uniq([password, unescape(password)])
+    else
+      _other -> []
+    end
+  end
+
+  defp unescape(text) do
+    URI.decode(text)
+  rescue
+    ArgumentError -> text
+  end
+end

@@ -1,0 +1,124 @@
+defmodule JidoCode.Tools.Security.OutputSanitizer do
+  @moduledoc """
+  Takes secrets out of any term before a model sees it.
+
+  One pass of the native core over the whole term, however deep it is nested: text is searched for token families, for
+  secrets that a name or a syntax around them gives away, for private keys, and for the values that this very node is known
+  to keep secret (`JidoCode.Tools.Security.KnownSecrets`); maps, keyword lists and `{name, value}` pairs are judged by their
+  names. Only the value goes, so that JSON stays JSON and Elixir stays Elixir. A term without secrets comes back as it was,
+  uncopied.
+
+      iex> JidoCode.Tools.Security.OutputSanitizer.sanitize(%{"user" => "ada", "password" => "correct horse"})
+      %{"user" => "ada", "password" => "[REDACTED]"}
+      iex> JidoCode.Tools.Security.OutputSanitizer.sanitize(bypass: true, max_tokens: 5)
+      [bypass: true, max_tokens: 5]
+      iex> JidoCode.Tools.Security.OutputSanitizer.sanitize({:error, "no route to postgres://app:wD4kq9Zt@db/shop"})
+      {:error, "no route to postgres://app:[REDACTED]@db/shop"}
+
+  What is too large to be searched within the core's budget is replaced by a text that says so; it is never passed through.
+  When the core does not answer at all, the whole term is.
+  """
+
+  alias JidoCode.Tools.Security.{Core, KnownSecrets, Native}
+  alias JidoCode.Tools.Telemetry
+
+  @unavailable "[REDACTED: the redactor is not available]"
+
+  @doc """
+  The term without secrets, of the same kind.
+
+  Options: `:emit_telemetry` (default true) for one `[:jido_code, :security, :output_sanitized]` event when anything was
+  redacted; `:context`, a map merged into its metadata; `:core`. `:max_depth` is accepted and ignored: there is no depth at
+  which redaction stops.
+  """
+  @spec sanitize(term(), keyword()) :: term()
+  def sanitize(term, opts \\ []) do
+    case redact(core(opts), term) do
+      :clean ->
+        term
+
+      {redacted, count} ->
+        if Keyword.get(opts, :emit_telemetry, true) do
+          Telemetry.execute(
+            [:jido_code, :security, :output_sanitized],
+            %{redaction_count: count},
+            Map.put(Keyword.get(opts, :context, %{}), :type, type(term))
+          )
+        end
+
+        redacted
+    end
+  end
+
+  defp redact(core, term) do
+    with :dirty <- Native.sanitize(core, term), do: Native.sanitize_dirty(core, term)
+  rescue
+    _error in [ErlangError, ArgumentError, UndefinedFunctionError] -> {withheld(term), 1}
+  end
+
+  defp withheld({tag, _value}) when tag in [:ok, :error], do: {tag, @unavailable}
+  defp withheld(_term), do: @unavailable
+
+  defp type({tag, value}) when tag in [:ok, :error], do: type(value)
+  defp type(term) when is_binary(term), do: :string
+  defp type(term) when is_map(term), do: :map
+  defp type(term) when is_list(term), do: :list
+  defp type(_term), do: :other
+
+  @doc """
+  Whether `sanitize/2` would redact anything; true when that can't be said.
+
+      iex> JidoCode.Tools.Security.OutputSanitizer.contains_sensitive?(%{token_count: 12})
+      false
+  """
+  @spec contains_sensitive?(term(), keyword()) :: boolean()
+  def contains_sensitive?(term, opts \\ []), do: redact(core(opts), term) != :clean
+
+  @doc """
+  Tells the core a value that must never appear in any output, in none of its usual encodings either. Takes strings of at
+  least 4 bytes, holds until the application stops, and can't be read back.
+  """
+  @spec register_secret(String.t()) :: :ok | {:error, :too_short}
+  def register_secret(value) when is_binary(value), do: KnownSecrets.register(value)
+
+  @doc """
+  The rules in the order they are tried: name, replacement, and what they find in words.
+  """
+  @spec rules() :: [%{name: String.t(), replacement: String.t(), description: String.t()}]
+  def rules do
+    for {name, replacement, description} <- Native.sanitizer_rules() do
+      %{name: name, replacement: replacement, description: description}
+    end
+  end
+
+  @doc """
+  Patterns that give an idea of the rules, as `{regex, replacement}`: the form in which JidoCode asks for them. Redaction
+  itself does not run on them; see `rules/0`.
+  """
+  @spec sensitive_patterns() :: [{Regex.t(), String.t()}]
+  def sensitive_patterns do
+    [
+      {~r/(?i)\b(?:password|passwd|secret|api_?key|token)\s*[:=]\s*\S+/, "[REDACTED]"},
+      {~r/(?i)\bbearer\s+[a-z0-9._~+\/-]{8,}/, "[REDACTED_BEARER]"},
+      {~r/\bsk-[A-Za-z0-9_-]{20,}/, "[REDACTED_API_KEY]"},
+      {~r/\bgh[pousr]_[A-Za-z0-9]{36,}/, "[REDACTED_GITHUB_TOKEN]"},
+      {~r/\b(?:AKIA|ASIA)[A-Z2-7]{16}\b/, "[REDACTED_AWS_KEY]"},
+      {~r/\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*/, "[REDACTED_JWT]"},
+      {~r/-----BEGIN [A-Z ]*PRIVATE KEY-----/, "[REDACTED_SSH_KEY]"},
+      {~r/(?i)\b[a-z][a-z0-9+.-]*:\/\/[^\s:@\/]*:[^\s@]+@/, "[REDACTED_DB_URL]"}
+    ]
+  end
+
+  @doc "The names whose values are secret as they stand, as strings and as atoms. Compound names are split into words."
+  @spec sensitive_fields() :: MapSet.t()
+  def sensitive_fields do
+    names = ~w(
+      password passwd pass secret secret_key secrets api_key apikey api_secret token access_token refresh_token auth_token
+      auth authorization credentials credential private_key privatekey aws_secret_access_key aws_access_key_id
+    )a
+
+    MapSet.new(names ++ Enum.map(names, &Atom.to_string/1))
+  end
+
+  defp core(opts), do: Keyword.get_lazy(opts, :core, &Core.default/0)
+end

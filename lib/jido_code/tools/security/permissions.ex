@@ -1,0 +1,200 @@
+defmodule JidoCode.Tools.Security.Permissions do
+  @moduledoc """
+  Four tiers, each allowing what the ones before it allow: `:read_only`, `:write`, `:execute`, `:privileged`.
+
+  Every tool has a tier: the one its handler declares, else the one in the table here (`all_tool_tiers/0`, extended by
+  `config :jido_code, tool_tiers:`), else `:unknown_tool_tier` of the configuration, by default `:privileged`: what nobody
+  has thought about is not for everybody.
+
+  A session starts at `:read_only`. A person raises it, or consents to single tools, in one of two ways:
+
+    * **stored**: `grant_tier("session-id", :execute)`, `record_consent("session-id", "mix_task")`. The library remembers it
+      until `JidoCode.Tools.SecureExecutor.end_session/1`, the owner's end, or an idle hour
+    * **pure**: `grant_tier(:read_only, :execute)` and `record_consent([], "mix_task")` return the new value, and the caller
+      puts it into the context as `:granted_tier` and `:consented_tools`, which win over what is stored
+
+  Consent to a tool allows it whatever its tier. A handler with `requires_consent: true` needs consent at any tier.
+  """
+
+  alias JidoCode.Tools.Behaviours.SecureHandler
+  alias JidoCode.Tools.Config
+  alias JidoCode.Tools.Security.{Core, Native}
+  alias JidoCode.Tools.Telemetry
+
+  @type tier :: SecureHandler.tier()
+  @type denial :: %{tool: String.t(), required_tier: tier(), granted_tier: tier() | nil}
+
+  @tiers [:read_only, :write, :execute, :privileged]
+
+  @doc "The tiers, lowest first."
+  @spec valid_tiers() :: [tier(), ...]
+  def valid_tiers, do: @tiers
+
+  @spec valid_tier?(term()) :: boolean()
+  def valid_tier?(tier), do: tier in @tiers
+
+  @doc "0 to 3; 0 for anything that is no tier."
+  @spec tier_level(term()) :: 0..3
+  def tier_level(:write), do: 1
+  def tier_level(:execute), do: 2
+  def tier_level(:privileged), do: 3
+  def tier_level(_tier), do: 0
+
+  @doc """
+  The tier that a tool needs by the table.
+
+      iex> JidoCode.Tools.Security.Permissions.get_tool_tier("mix_task")
+      :execute
+      iex> JidoCode.Tools.Security.Permissions.get_tool_tier("no_such_tool")
+      :privileged
+  """
+  @spec get_tool_tier(String.t()) :: tier()
+  def get_tool_tier(tool) when is_binary(tool),
+    do: Native.tier_of(Core.default(), tool) || unknown_tool_tier()
+
+  @doc "Every tool of the table with its tier."
+  @spec all_tool_tiers() :: %{String.t() => tier()}
+  def all_tool_tiers, do: Map.new(Native.tier_table(Core.default()))
+
+  @doc "The names of the table's tools of one tier, sorted; none for an unknown tier."
+  @spec tools_for_tier(term()) :: [String.t()]
+  def tools_for_tier(tier), do: Enum.sort(for {tool, ^tier} <- all_tool_tiers(), do: tool)
+
+  @doc "Calls allowed in a stretch of milliseconds, for a tier; what is no tier has that of `:read_only`."
+  @spec default_rate_limit(term()) :: {non_neg_integer(), pos_integer()}
+  def default_rate_limit(tier) when tier in @tiers, do: Native.tier_rate(Core.default(), tier)
+  def default_rate_limit(_tier), do: {100, 60_000}
+
+  @spec all_rate_limits() :: %{tier() => {non_neg_integer(), pos_integer()}}
+  def all_rate_limits, do: Map.new(@tiers, &{&1, default_rate_limit(&1)})
+
+  @doc """
+  Whether a tool may be used by who was granted a tier and consented to some tools.
+
+      iex> JidoCode.Tools.Security.Permissions.check_permission("grep", :read_only)
+      :ok
+      iex> JidoCode.Tools.Security.Permissions.check_permission("mix_task", :read_only)
+      {:error, {:permission_denied, %{tool: "mix_task", required_tier: :execute, granted_tier: :read_only}}}
+      iex> JidoCode.Tools.Security.Permissions.check_permission("mix_task", :read_only, ["mix_task"])
+      :ok
+
+  Option `:emit_telemetry` (default true).
+  """
+  @spec check_permission(String.t(), tier() | nil, [String.t()], keyword()) ::
+          :ok | {:error, {:permission_denied, denial()}}
+  def check_permission(tool, granted_tier, consented_tools \\ [], opts \\ [])
+      when is_binary(tool) and is_list(consented_tools) do
+    granted = if valid_tier?(granted_tier), do: granted_tier, else: :none
+    required = get_tool_tier(tool)
+
+    verdict =
+      Native.decide(
+        Core.default(),
+        :permission,
+        "",
+        tool,
+        required,
+        nil,
+        false,
+        granted,
+        tool in consented_tools
+      )
+
+    case verdict do
+      :ok ->
+        :ok
+
+      {:permission_denied, required, _granted} ->
+        denial = %{tool: tool, required_tier: required, granted_tier: granted_tier}
+        if Keyword.get(opts, :emit_telemetry, true), do: emit(denial)
+        {:error, {:permission_denied, denial}}
+    end
+  end
+
+  @doc """
+  Raises a tier: of a session that the library remembers (first argument a session id), or purely (first argument a tier).
+  Going down is refused; end the session for that.
+
+      iex> JidoCode.Tools.Security.Permissions.grant_tier(:read_only, :execute)
+      {:ok, :execute}
+      iex> JidoCode.Tools.Security.Permissions.grant_tier(:execute, :write)
+      {:error, :tier_downgrade}
+
+  For a session also `{:error, :too_many_sessions}`, when the library remembers as many as it holds.
+  """
+  @spec grant_tier(String.t() | tier(), tier()) ::
+          {:ok, tier()} | {:error, :invalid_tier | :tier_downgrade | :too_many_sessions}
+  def grant_tier(current, new)
+
+  def grant_tier(session_id, new) when is_binary(session_id) and new in @tiers do
+    case Native.grant_tier(Core.default(), session_id, new) do
+      :ok -> {:ok, new}
+      reason -> {:error, reason}
+    end
+  end
+
+  def grant_tier(current, new) when current in @tiers and new in @tiers do
+    if tier_level(new) >= tier_level(current), do: {:ok, new}, else: {:error, :tier_downgrade}
+  end
+
+  def grant_tier(_current, _new), do: {:error, :invalid_tier}
+
+  @doc """
+  Notes a person's consent to a tool, for a session id or in a list; returns the tools consented to.
+
+      iex> JidoCode.Tools.Security.Permissions.record_consent([], "mix_task")
+      {:ok, ["mix_task"]}
+      iex> JidoCode.Tools.Security.Permissions.record_consent(["mix_task"], "mix_task")
+      {:error, :already_consented}
+  """
+  @spec record_consent(String.t() | [String.t()], String.t()) ::
+          {:ok, [String.t()]} | {:error, :already_consented | :too_many_sessions}
+  def record_consent(session_or_list, tool)
+
+  def record_consent(session_id, tool) when is_binary(session_id) and is_binary(tool) do
+    stored(session_id, Native.consent_record(Core.default(), session_id, tool))
+  end
+
+  def record_consent(consented, tool) when is_list(consented) and is_binary(tool) do
+    if tool in consented, do: {:error, :already_consented}, else: {:ok, [tool | consented]}
+  end
+
+  @doc "Takes a consent back; returns the tools that are left."
+  @spec revoke_consent(String.t() | [String.t()], String.t()) ::
+          {:ok, [String.t()]} | {:error, :not_consented}
+  def revoke_consent(session_or_list, tool)
+
+  def revoke_consent(session_id, tool) when is_binary(session_id) and is_binary(tool) do
+    stored(session_id, Native.consent_revoke(Core.default(), session_id, tool))
+  end
+
+  def revoke_consent(consented, tool) when is_list(consented) and is_binary(tool) do
+    if tool in consented, do: {:ok, List.delete(consented, tool)}, else: {:error, :not_consented}
+  end
+
+  defp stored(session_id, :ok), do: {:ok, session_grants(session_id).consented_tools}
+  defp stored(_session_id, reason), do: {:error, reason}
+
+  @doc "What the library remembers of a session."
+  @spec session_grants(String.t()) :: %{granted_tier: tier(), consented_tools: [String.t()]}
+  def session_grants(session_id) when is_binary(session_id) do
+    {tier, tools} = Native.grant_get(Core.default(), session_id)
+    %{granted_tier: tier, consented_tools: Enum.sort(tools)}
+  end
+
+  @doc "Forgets a session's tier and consents."
+  @spec clear_session(String.t()) :: :ok
+  def clear_session(session_id) when is_binary(session_id), do: Native.grant_clear(Core.default(), session_id)
+
+  @doc false
+  # The setting is read at each use, like the host's own; a wrong one denies.
+  @spec unknown_tool_tier() :: tier()
+  def unknown_tool_tier do
+    tier = Config.get(:unknown_tool_tier, :privileged)
+    if valid_tier?(tier), do: tier, else: :privileged
+  end
+
+  @doc false
+  @spec emit(denial()) :: :ok
+  def emit(denial), do: Telemetry.execute([:jido_code, :security, :permission_denied], %{}, denial)
+end

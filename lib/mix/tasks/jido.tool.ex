@@ -1,0 +1,311 @@
+defmodule Mix.Tasks.Jido.Tool do
+  @shortdoc "Lists and calls the tools that work inside this project"
+
+  @moduledoc """
+  Lists and calls the tools, on this project, as it runs.
+
+      mix jido.tool list [--json]
+      mix jido.tool call NAME 'JSON' [options]
+      mix jido.tool run [FILE] [options]
+
+  `call` starts the project's application, makes one call and prints its result. `run` reads calls from a file or from
+  standard input, one JSON object a line, `{"name": "...", "arguments": {...}}`, and answers each as it comes; all calls of a run
+  share one session, with its rate limits and its audit trail.
+
+      mix jido.tool call fetch_elixir_docs '{"module": "Enum", "function": "chunk_every"}'
+      mix jido.tool call get_process_state '{"process": "MyApp.Worker"}' --tier privileged
+      mix jido.tool call ets_inspect '{"operation": "list"}' --consent ets_inspect --audit
+
+  ## Options
+
+    * `--tier TIER` - what this run may do: read_only (default), write, execute or privileged
+    * `--consent TOOL` - allows one tool whatever its tier; may be given several times
+    * `--session ID` - the session's name in the audit trail and telemetry
+    * `--json` - prints JSON for machines, a line a result: `{"name", "ok", "status", "result" or "error", "duration_us"}`
+    * `--audit` - prints the audit trail at the end
+    * `--no-start` - does not start the project's application; there is little to look at then
+
+  Results go to standard output; what Mix, the project and its logs print goes to standard error.
+
+  ## Exit status
+
+  0 when every call succeeded, 1 when one failed or was denied, 2 when the command line or the input could not be
+  understood.
+  """
+
+  use Mix.Task
+
+  alias JidoCode.Tools.{Catalog, Console, JSON, SecureExecutor}
+  alias JidoCode.Tools.Behaviours.SecureHandler
+  alias JidoCode.Tools.Security.AuditLogger
+
+  @switches [
+    tier: :string,
+    consent: :keep,
+    session: :string,
+    json: :boolean,
+    audit: :boolean,
+    start: :boolean
+  ]
+
+  # The longest line that `run` reads.
+  @max_line 10_000_000
+
+  @impl true
+  def run(argv) do
+    case OptionParser.parse(argv, strict: @switches) do
+      {opts, arguments, []} ->
+        dispatch(arguments, opts)
+
+      {_opts, _arguments, [{switch, _value} | _rest]} ->
+        usage("unknown option, or one without its value: #{switch}")
+    end
+  end
+
+  defp dispatch(["list"], opts), do: list(opts)
+  defp dispatch(["call", name], opts), do: dispatch(["call", name, "{}"], opts)
+
+  defp dispatch(["call", name, json], opts) do
+    with_session(opts, fn session -> [call(session, name, json)] end)
+  end
+
+  defp dispatch(["run"], opts), do: dispatch(["run", "-"], opts)
+
+  defp dispatch(["run", file], opts) do
+    with_session(opts, fn session ->
+      file |> lines() |> Stream.map(&call_line(session, &1)) |> Enum.reject(&(&1 == :blank))
+    end)
+  end
+
+  defp dispatch([], _opts), do: usage("nothing to do")
+  defp dispatch([word | _rest], _opts), do: usage("can't make sense of: #{word}")
+
+  defp list(opts) do
+    # The library's own application knows the tools; the project need not run.
+    start(Keyword.put(opts, :start, false))
+
+    for definition <- Catalog.all() do
+      if opts[:json], do: print_json(described(definition)), else: print_described(definition)
+    end
+
+    :ok
+  end
+
+  defp described(definition) do
+    %{
+      "name" => definition.name,
+      "description" => definition.description,
+      "inputSchema" => Catalog.schema(definition)
+    }
+  end
+
+  defp print_described(definition) do
+    IO.puts([definition.name, "\n  ", definition.description])
+
+    for parameter <- definition.parameters do
+      kind = if parameter.required, do: "required", else: "optional"
+      allowed = if parameter[:enum], do: [" One of: ", Enum.join(parameter.enum, ", "), "."], else: []
+      IO.puts(["    ", parameter.name, " (#{parameter.type}, #{kind}): ", parameter.description, allowed])
+    end
+
+    IO.puts("")
+  end
+
+  defp with_session(opts, calls) do
+    context = context(opts)
+    start(opts)
+    results = calls.(%{context: context, json?: Keyword.get(opts, :json, false)})
+    if opts[:audit], do: audit(context.session_id, opts)
+    SecureExecutor.end_session(context.session_id)
+    finish(results)
+  end
+
+  defp context(opts) do
+    tier = Keyword.get(opts, :tier, "read_only")
+
+    tier =
+      Enum.find(SecureHandler.tier_hierarchy(), &(Atom.to_string(&1) == tier)) ||
+        usage("--tier takes one of #{Enum.join(SecureHandler.tier_hierarchy(), ", ")}, got: #{tier}")
+
+    consented = Keyword.get_values(opts, :consent)
+    unknown = consented -- Catalog.names()
+
+    if unknown != [],
+      do: usage("--consent takes a tool's name (#{Catalog.names_text()}), got: #{hd(unknown)}")
+
+    %{
+      session_id: Keyword.get_lazy(opts, :session, fn -> "cli-#{System.pid()}" end),
+      project_root: File.cwd!(),
+      granted_tier: tier,
+      consented_tools: consented
+    }
+  end
+
+  defp start(opts) do
+    Console.quietly(fn ->
+      Console.logs_to_stderr()
+      Mix.Task.run(if(Keyword.get(opts, :start, true), do: "app.start", else: "app.config"))
+      {:ok, _started} = Application.ensure_all_started(:jido_code_tools)
+    end)
+  end
+
+  defp call(session, name, json) do
+    case JSON.decode(json) do
+      {:ok, args} when is_map(args) ->
+        make(session, name, args)
+
+      {:ok, _other} ->
+        unreadable(session, name, "The arguments must be a JSON object, like #{example(name)}")
+
+      {:error, message} ->
+        unreadable(session, name, "The arguments are not JSON (#{message}). They look like #{example(name)}")
+    end
+  end
+
+  defp call_line(session, line) do
+    case String.trim(line) do
+      "" -> :blank
+      line -> decoded_line(session, line)
+    end
+  end
+
+  defp decoded_line(session, line) do
+    case JSON.decode(line) do
+      {:ok, %{"name" => name} = call} when is_binary(name) ->
+        case Map.get(call, "arguments", %{}) do
+          args when is_map(args) -> make(session, name, args)
+          _other -> unreadable(session, name, "\"arguments\" must be a JSON object, like #{example(name)}")
+        end
+
+      {:ok, _other} ->
+        unreadable(session, "?", ~s(A line must be {"name": "...", "arguments": {...}}))
+
+      {:error, message} ->
+        unreadable(session, "?", "The line is not JSON (#{message})")
+    end
+  end
+
+  defp example(name) do
+    with {:ok, definition} <- Catalog.fetch(name),
+         required = for(parameter <- definition.parameters, parameter.required, do: {parameter.name, "..."}),
+         {:ok, json} <- JSON.encode(Map.new(required)) do
+      json
+    else
+      _other -> ~s({"name": "value"})
+    end
+  end
+
+  defp make(session, name, args) do
+    call = name |> SecureExecutor.new(args, session.context) |> SecureExecutor.execute()
+    shown = %{"name" => name, "status" => Atom.to_string(call.status), "duration_us" => call.duration_us}
+    report(session, shown, call.result)
+  end
+
+  defp unreadable(session, name, message) do
+    report(session, %{"name" => name, "status" => "unreadable", "duration_us" => 0}, {:error, message})
+    :unreadable
+  end
+
+  defp report(%{json?: true}, shown, {:ok, value}),
+    do: done(Map.merge(shown, %{"ok" => true, "result" => value}))
+
+  defp report(%{json?: true}, shown, {:error, text}),
+    do: done(Map.merge(shown, %{"ok" => false, "error" => text}))
+
+  defp report(_session, shown, {:ok, value}) do
+    IO.puts([shown["name"], ": ok in ", milliseconds(shown["duration_us"])])
+    IO.puts(value |> Console.format() |> indented())
+    :ok
+  end
+
+  defp report(_session, shown, {:error, text}) do
+    IO.puts([shown["name"], ": ", shown["status"]])
+    IO.puts(text |> to_text() |> indented())
+    :failed
+  end
+
+  defp done(%{"ok" => ok} = shown) do
+    print_json(shown)
+    if ok, do: :ok, else: :failed
+  end
+
+  defp print_json(term) do
+    case JSON.encode(term) do
+      {:ok, json} -> IO.puts(json)
+      {:error, message} -> IO.puts(:stderr, "The result can't be written as JSON: #{message}")
+    end
+  end
+
+  defp to_text(text) when is_binary(text), do: text
+  defp to_text(term), do: inspect(term)
+
+  defp indented(text) do
+    text
+    |> IO.iodata_to_binary()
+    |> String.trim_trailing()
+    |> String.split("\n")
+    |> Enum.map_intersperse("\n", &if(&1 == "", do: "", else: ["  ", &1]))
+    |> then(&[&1, "\n"])
+  end
+
+  defp milliseconds(us), do: "#{Float.round(us / 1000, 1)} ms"
+
+  defp audit(session_id, opts) do
+    entries = AuditLogger.get_audit_log(session_id, order: :asc)
+
+    for entry <- entries do
+      if opts[:json] do
+        print_json(%{"audit" => %{entry | timestamp: DateTime.to_iso8601(entry.timestamp)}})
+      else
+        hash = entry.args_hash || "-"
+        time = Calendar.strftime(entry.timestamp, "%H:%M:%S")
+
+        IO.puts(
+          "audit #{entry.id}  #{time}  #{entry.tool}  #{entry.status}  #{entry.duration_us} us  args #{hash}"
+        )
+      end
+    end
+
+    unless opts[:json], do: IO.puts(["the chain of digests ", verified(AuditLogger.verify())])
+  end
+
+  defp verified({:ok, %{head: head}}), do: "verifies, its head is #{String.slice(head, 0, 16)}"
+  defp verified({:error, {kind, id}}), do: "is broken at entry #{id} (#{kind})"
+
+  # "run -" reads standard input as it comes, so that each call is answered before the next is sent.
+  defp lines("-"), do: IO.stream(:stdio, :line) |> Stream.map(&bounded/1)
+
+  defp lines(file) do
+    case File.stat(file) do
+      {:ok, %{type: :regular}} -> file |> File.stream!() |> Stream.map(&bounded/1)
+      {:ok, %{type: type}} -> usage("#{file} is a #{type}, not a file of calls")
+      {:error, reason} -> usage("can't read #{file}: #{:file.format_error(reason)}")
+    end
+  end
+
+  defp bounded(line) when byte_size(line) <= @max_line, do: line
+  defp bounded(_line), do: usage("a line is longer than #{@max_line} bytes")
+
+  defp finish(results) do
+    cond do
+      :unreadable in results -> exit({:shutdown, 2})
+      :failed in results -> exit({:shutdown, 1})
+      true -> :ok
+    end
+  end
+
+  @spec usage(String.t()) :: no_return()
+  defp usage(problem) do
+    IO.puts(:stderr, """
+    mix jido.tool: #{problem}
+
+      mix jido.tool list [--json]
+      mix jido.tool call NAME 'JSON' [--tier TIER] [--consent TOOL] [--session ID] [--json] [--audit]
+      mix jido.tool run [FILE] [the same options]
+
+    mix help jido.tool says more.\
+    """)
+
+    exit({:shutdown, 2})
+  end
+end
