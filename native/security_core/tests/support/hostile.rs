@@ -29,7 +29,8 @@ pub fn double(text: &[u8]) -> Vec<u8> {
     [text, text].concat()
 }
 
-fn repeat(unit: &[u8], size: usize) -> Vec<u8> {
+/// `unit` over and over, at most `size` bytes.
+pub fn repeat(unit: &[u8], size: usize) -> Vec<u8> {
     unit.iter()
         .copied()
         .cycle()
