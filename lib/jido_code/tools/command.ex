@@ -1,0 +1,197 @@
+defmodule JidoCode.Tools.Command do
+  @moduledoc """
+  Runs OS commands that always end, in bounded memory, confined as far as the kernel can.
+
+      iex> {:ok, result} = JidoCode.Tools.Command.run(["printf", "hello"])
+      iex> {result.status, result.exit_code, result.stdout.head}
+      {:exited, 0, "hello"}
+
+  `run/2` waits for the end; `start/2` returns at once, and `read/3`, `await/2` and `stop/1` go on from there.
+
+  ## What to run
+
+  Either one command as a list of strings, or a *plan*: what a shell line with pipes and connectors says, run without
+  a shell.
+
+      [
+        {:then, [["grep", "-c", "def", "lib/a.ex"]]},
+        {:and, [["cat", "a"], %{argv: ["sort"], redirect: [{1, :write, "sorted"}, {2, :same, 1}]}]},
+        {:or, [["echo", "failed"]]}
+      ]
+
+  Each element is a pipeline with how it follows the one before: `:then` (`;`), `:and` (`&&`), `:or` (`||`). A stage is
+  an argument list, or a map with `:argv`, `:env` (variables of this stage alone) and `:redirect`, a list of
+  `{descriptor, :read | :write | :append, path}` and `{descriptor, :same, other}` (as `2>&1`), applied in order.
+  Standard input is `/dev/null` unless redirected. Relative paths start at `:cd`.
+
+  ## What always holds
+
+    * Every process that the command started is gone when the answer comes: after a normal end as after a timeout,
+      double forks and `setsid` included. The same happens when the calling process, or the whole BEAM, is killed.
+      What is left over is asked to end (SIGTERM), has `:grace`, and is killed.
+    * Output is kept as head and tail within `:keep`, standard output and standard error apart. A command that writes
+      ten gigabytes costs these few kilobytes. The text is valid UTF-8; a byte that is not shows as `\\xNN`.
+    * No shell, no inherited descriptor, no core dump, no privileges gained by set-user-id programs.
+    * The environment is built from an allowlist; see `JidoCode.Tools.Command.Environment`.
+
+  One hole is known: when the runner's two processes are both killed by SIGKILL in the same moment, only the direct
+  children of the command die with them.
+
+  ## Options
+
+    * `:cd` - folder to start in; default the current one
+    * `:env` - variables to add, `%{"NAME" => "value"}`; `nil` takes one away
+    * `:timeout` - milliseconds, or `:infinity`; default 120,000
+    * `:grace` - milliseconds between SIGTERM and SIGKILL, at most 10,000; default 2,000
+    * `:keep` - `{head, tail}` in bytes for each stream, or `[stdout: {head, tail}, stderr: {head, tail}]`; default
+      15,000 each
+    * `:write` - folders and files that the command may write, or `:all`; default `[]`, which is the command's private
+      temporary folder (`TMPDIR`) alone. Redirections keep to it, too
+    * `:read` - folders that it may read and execute from, or `:all`; default `:all`. See `system_paths/0`
+    * `:network` - `:none` (local sockets only), `{:ports, [port]}` (TCP to and on these; no name resolution over the
+      network), `:all`; default `:none`
+    * `:confinement` - `:best_effort`, or `:required` to refuse to run where the kernel lacks a part of it; default
+      `:best_effort`. What applied is in the result, either way
+    * `:limits` - a keyword list over the defaults below; `nil` lifts one
+
+  | limit | default | holds for |
+  |---|---|---|
+  | `:cpu_seconds` | none | each process |
+  | `:memory_bytes` | 4 GiB of private writable memory | each process |
+  | `:open_files` | 4,096 | each process |
+  | `:file_bytes` | 2 GiB | each file |
+  | `:processes` | none | the tree by a pids cgroup; else the user, but root is exempt: the result says which |
+
+  `config :jido_code, command_limits: [...]` changes these defaults, and `command_temp_dir:` the place of the temporary
+  folders.
+
+  ## Errors
+
+    * `{:invalid, text}` - the command or an option can't be passed on
+    * `{:not_started, text}` - the one command was not found or can't be executed. In a plan this is no error: as in a
+      shell the stage has exit code 127 or 126, the text is on standard error, and the plan goes on
+    * `{:confinement, text}` - `:required` can't be met, or putting it on failed; nothing (more) was run
+    * `{:runner, text}` - the runner program is missing or broke down
+
+  An unknown option raises `ArgumentError`.
+  """
+
+  alias JidoCode.Tools.Command.{Options, Result, Server}
+
+  @type stage ::
+          [String.t(), ...]
+          | %{
+              required(:argv) => [String.t(), ...],
+              optional(:env) => Enumerable.t(),
+              optional(:redirect) => [redirect()]
+            }
+  @type redirect ::
+          {0..2, :read | :write | :append, Path.t()} | {0..2, :same, 0..2}
+  @type plan :: [{:then | :and | :or, [stage(), ...]}, ...]
+  @type reason ::
+          {:invalid | :not_started | :confinement | :runner, String.t()}
+
+  @typedoc "A started command."
+  @type t :: pid()
+
+  @typedoc "Text that came after a position; `dropped` bytes before it are no longer kept."
+  @type slice :: %{text: String.t(), next: non_neg_integer(), dropped: non_neg_integer()}
+
+  @doc """
+  Runs to the end. The calling process gets no message but the answer, and its death ends the command.
+  """
+  @spec run([String.t(), ...] | plan(), keyword()) :: {:ok, Result.t()} | {:error, reason()}
+  def run(command, options \\ []) do
+    with {:ok, pid} <- start(command, Keyword.put(options, :owner, self())) do
+      answer = await(pid, :infinity)
+      close(pid)
+      answer
+    end
+  end
+
+  @doc """
+  Starts a command and returns its process once the first of its pipelines runs.
+
+  Takes the options of `run/2` and `:owner`, the process with which the command ends (default: the caller). The process
+  lives on after the command's end, so that output can still be read: end it with `close/1`. To run it under a
+  supervisor of your own, use `JidoCode.Tools.Command.Server` as child with `{command, options}`.
+  """
+  @spec start([String.t(), ...] | plan(), keyword()) :: {:ok, t()} | {:error, reason()}
+  def start(command, options \\ []) do
+    {owner, options} = Keyword.pop(options, :owner, self())
+
+    with {:ok, spec} <- Options.spec(command, options),
+         {:ok, pid} <- GenServer.start(Server, {spec, owner}) do
+      case Server.await_start(pid) do
+        :ok ->
+          {:ok, pid}
+
+        {:error, reason} ->
+          close(pid)
+          {:error, reason}
+      end
+    end
+  end
+
+  @doc """
+  Waits up to `timeout` milliseconds for the end.
+  """
+  @spec await(t(), timeout()) :: {:ok, Result.t()} | {:error, :running | reason()}
+  def await(command, timeout \\ :infinity), do: Server.await(command, timeout)
+
+  @doc """
+  Text of both streams from two positions on (0 at first, then each slice's `next`), at most `:limit` bytes each.
+
+  What was kept is `:keep`; for a command that is read as it runs, `keep: {0, bytes}` makes a ring.
+  """
+  @spec read(t(), {non_neg_integer(), non_neg_integer()}, limit: pos_integer()) ::
+          {:ok, %{stdout: slice(), stderr: slice()}} | {:error, reason()}
+  def read(command, {_stdout, _stderr} = positions, options \\ []) do
+    options = Keyword.validate!(options, limit: 30_000)
+    Server.read(command, positions, options[:limit])
+  end
+
+  @doc """
+  `:running`, or how it ended.
+  """
+  @spec status(t()) :: :running | {:ok, Result.t()} | {:error, reason()}
+  def status(command) do
+    case await(command, 0) do
+      {:error, :running} -> :running
+      answer -> answer
+    end
+  end
+
+  @doc """
+  Ends the command with its whole tree and waits for that.
+  """
+  @spec stop(t()) :: {:ok, Result.t()} | {:error, reason()}
+  def stop(command), do: Server.stop(command)
+
+  @doc """
+  Forgets the command; one that still runs ends.
+  """
+  @spec close(t()) :: :ok
+  def close(command), do: Server.close(command)
+
+  @doc """
+  A reason as a sentence.
+  """
+  @spec explain(reason()) :: String.t()
+  def explain({:invalid, text}), do: "The command can't be run: #{text}"
+  def explain({:not_started, text}), do: text
+  def explain({:confinement, text}), do: "The command can't be confined as required: #{text}"
+  def explain({:runner, text}), do: "The command runner failed: #{text}"
+
+  @doc """
+  Folders that nearly every program reads: system libraries, configuration, devices, and this Erlang and Elixir.
+
+  For `:read`, beside the project's own. Home folders, with the keys in them, are not among them.
+  """
+  @spec system_paths() :: [Path.t()]
+  def system_paths do
+    system = ~w(/usr /bin /sbin /lib /lib32 /lib64 /etc /opt /nix /proc /sys /dev)
+    runtime = [to_string(:code.root_dir()), Path.expand("..", to_string(:code.lib_dir(:elixir)))]
+    Enum.uniq(system ++ runtime)
+  end
+end

@@ -1,0 +1,80 @@
+defmodule JidoCode.Tools.Command.Result do
+  @moduledoc """
+  How a command ended.
+
+    * `status` - `:exited`, `:signaled` (by a signal that was not ours), `:timeout`, or `:stopped` on request. Only
+      `:exited` means that the command came to its own end; a program ended by a timeout may still report exit code 0
+    * `exit_code` - of the last pipeline's last command; 128 + signal as a shell tells it; `nil` on timeout and stop
+    * `signal` - `"SIGSEGV"` and the like, or `nil`
+    * `stdout`, `stderr` - `JidoCode.Tools.Command.Output`
+    * `stages` - every command that was run, in order: `program`, `exit_code`, `signal`, `error` (why it did not start)
+    * `duration_ms`
+    * `confinement` - what was in force; `"missing"` lists what was asked for and can't be had on this kernel
+    * `limits` - for each limit asked for, whom it holds for, or why it was not applied
+    * `processes_left` - 0, unless a process could not be killed (it waits for a device, in the kernel)
+  """
+
+  alias JidoCode.Tools.Command.Output
+
+  @enforce_keys [:status, :exit_code, :signal, :stdout, :stderr, :stages, :duration_ms, :confinement, :limits]
+  defstruct @enforce_keys ++ [processes_left: 0]
+
+  @type stage :: %{
+          program: String.t(),
+          exit_code: 0..255 | nil,
+          signal: String.t() | nil,
+          error: String.t() | nil
+        }
+
+  @type t :: %__MODULE__{
+          status: :exited | :signaled | :timeout | :stopped,
+          exit_code: 0..255 | nil,
+          signal: String.t() | nil,
+          stdout: Output.t(),
+          stderr: Output.t(),
+          stages: [stage()],
+          duration_ms: non_neg_integer(),
+          confinement: %{String.t() => term()},
+          limits: %{String.t() => String.t()},
+          processes_left: non_neg_integer()
+        }
+
+  @statuses %{"exited" => :exited, "signaled" => :signaled, "timeout" => :timeout, "stopped" => :stopped}
+
+  @doc false
+  @spec from_report(map(), boolean()) :: {:ok, t()} | {:error, JidoCode.Tools.Command.reason()}
+  def from_report(%{"failure" => text}, _single?) when is_binary(text), do: {:error, {:confinement, text}}
+
+  def from_report(%{"stages" => [%{"error" => text}]}, true) when is_binary(text),
+    do: {:error, {:not_started, text}}
+
+  def from_report(report, _single?) do
+    stages =
+      for stage <- report["stages"] do
+        %{
+          program: stage["program"],
+          exit_code: stage["exit_code"],
+          signal: stage["signal"],
+          error: stage["error"]
+        }
+      end
+
+    status = Map.fetch!(@statuses, report["status"])
+    last = List.last(stages)
+    own_end? = status in [:exited, :signaled]
+
+    {:ok,
+     %__MODULE__{
+       status: status,
+       exit_code: if(own_end?, do: last.exit_code),
+       signal: last.signal,
+       stdout: Output.from_report(report["stdout"]),
+       stderr: Output.from_report(report["stderr"]),
+       stages: stages,
+       duration_ms: report["duration"],
+       confinement: report["confinement"],
+       limits: report["limits"],
+       processes_left: report["processes_left"]
+     }}
+  end
+end
