@@ -1,6 +1,6 @@
 //! Terms as bytes and as sizes, walked with an explicit stack: native stacks are small, and terms nest as deep as they like.
 
-use rustler::{Atom, Binary, MapIterator, Term, TermType};
+use rustler::{Binary, MapIterator, Term, TermType};
 
 /// How much a walk may cost before it has to move to a dirty scheduler or to stop.
 #[derive(Debug, Clone, Copy)]
@@ -64,26 +64,7 @@ fn write_node<'a>(
                 return Ok(());
             }
         }
-        TermType::Map => {
-            spend(budget, 0)?;
-            let size = term.map_size().unwrap_or(0);
-            if size > budget.nodes {
-                return Err(OverBudget);
-            }
-            let mut pairs: Vec<(Vec<u8>, Term)> = Vec::with_capacity(size);
-            for (key, value) in MapIterator::new(term).into_iter().flatten() {
-                pairs.push((scalar(key, budget)?, value));
-            }
-            pairs.sort_by(|left, right| left.0.cmp(&right.0));
-            out.push(b'{');
-            out.extend_from_slice(&(size as u64).to_be_bytes());
-            // Keys first, in order, then the values in the same order.
-            for (key, _) in &pairs {
-                out.extend_from_slice(key);
-            }
-            steps.extend(pairs.iter().rev().map(|(_, value)| Step::Visit(*value)));
-            return Ok(());
-        }
+        TermType::Map => return write_map(term, out, steps, budget),
         TermType::List => {
             spend(budget, 0)?;
             let Ok((head, tail)) = term.list_get_cell() else {
@@ -109,8 +90,45 @@ fn write_node<'a>(
         }
         _ => {}
     }
-    let bytes = scalar(term, budget)?;
-    out.extend_from_slice(&bytes);
+    write_scalar(term, out, budget)
+}
+
+/// Keys in the order of their bytes, then the values in the same order.
+fn write_map<'a>(
+    term: Term<'a>,
+    out: &mut Vec<u8>,
+    steps: &mut Vec<Step<'a>>,
+    budget: &mut Budget,
+) -> Result<(), OverBudget> {
+    spend(budget, 0)?;
+    let size = term.map_size().unwrap_or(0);
+    if size > budget.nodes {
+        return Err(OverBudget);
+    }
+    out.push(b'{');
+    out.extend_from_slice(&(size as u64).to_be_bytes());
+    // Keys are written to the end of the buffer as they come, and moved into order once all of them stand there.
+    let start = out.len();
+    let mut pairs: Vec<(usize, usize, Term)> = Vec::with_capacity(size);
+    for (key, value) in MapIterator::new(term).into_iter().flatten() {
+        let from = out.len();
+        write_scalar(key, out, budget)?;
+        pairs.push((from - start, out.len() - start, value));
+    }
+    let sorted = |out: &[u8]| {
+        pairs
+            .windows(2)
+            .all(|pair| out[pair[0].0..pair[0].1] <= out[pair[1].0..pair[1].1])
+    };
+    if !sorted(&out[start..]) {
+        let keys = out[start..].to_vec();
+        pairs.sort_by(|left, right| keys[left.0..left.1].cmp(&keys[right.0..right.1]));
+        out.truncate(start);
+        for (from, to, _) in &pairs {
+            out.extend_from_slice(&keys[*from..*to]);
+        }
+    }
+    steps.extend(pairs.iter().rev().map(|(_, _, value)| Step::Visit(*value)));
     Ok(())
 }
 
@@ -129,28 +147,27 @@ fn write_bytes(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
 }
 
 /// A map's key, or anything that is not walked: by its content where that is cheap, else in the external format.
-fn scalar(term: Term, budget: &mut Budget) -> Result<Vec<u8>, OverBudget> {
-    let mut out = Vec::with_capacity(24);
+fn write_scalar(term: Term, out: &mut Vec<u8>, budget: &mut Budget) -> Result<(), OverBudget> {
     if let Ok(binary) = Binary::from_term(term) {
         spend(budget, binary.len())?;
-        write_bytes(&mut out, b'b', binary.as_slice());
-    } else if let Ok(atom) = term.decode::<Atom>() {
-        spend(budget, 16)?;
-        let name = atom
-            .to_term(term.get_env())
-            .atom_to_string()
-            .unwrap_or_default();
-        write_bytes(&mut out, b'a', name.as_bytes());
+        write_bytes(out, b'b', binary.as_slice());
     } else if let Ok(number) = term.decode::<i64>() {
         spend(budget, 8)?;
-        write_bytes(&mut out, b'i', &number.to_be_bytes());
+        write_bytes(out, b'i', &number.to_be_bytes());
+    } else if term.is_atom() {
+        spend(budget, 16)?;
+        write_bytes(
+            out,
+            b'a',
+            term.atom_to_string().unwrap_or_default().as_bytes(),
+        );
     } else {
         // A key that is itself a structure: bounded by its size on the heap before it is written out.
         let words = size_within(term, budget.bytes / 8, Some(budget.nodes)).ok_or(OverBudget)?;
         spend(budget, words * 8)?;
-        write_bytes(&mut out, b't', term.to_binary().as_slice());
+        write_bytes(out, b't', term.to_binary().as_slice());
     }
-    Ok(out)
+    Ok(())
 }
 
 /// Words that a copy of the term takes on a heap, if they are at most `limit` and there are at most `nodes` nodes.

@@ -29,8 +29,7 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
           group_leader: group_leader,
           reply_to: reply_to,
           limits: limits,
-          deadline: now() + limits.timeout,
-          binary_floor: :erlang.memory(:binary)
+          deadline: now() + limits.timeout
         })
 
       {:DOWN, ^caller_monitor, :process, _caller, _reason} ->
@@ -129,9 +128,9 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
 
   defp poll_time(deadline), do: deadline |> Kernel.-(now()) |> max(0) |> min(@poll_ms)
 
-  # The worker is asked for its list only when the whole VM holds that much more than before, since it has to answer itself.
-  defp too_many_binaries?(%{worker: worker, limits: %{max_binary_size: limit}, binary_floor: floor}) do
-    :erlang.memory(:binary) - floor > limit and not binaries_within?(worker, limit)
+  # The worker is asked for its list only when the whole VM holds that much, since it has to answer itself.
+  defp too_many_binaries?(%{worker: worker, limits: %{max_binary_size: limit}}) do
+    :erlang.memory(:binary) > limit and not binaries_within?(worker, limit)
   end
 
   @doc false
