@@ -504,7 +504,8 @@ pub fn project() -> Vec<Document> {
         ("project: lock files", &["lock"]),
     ] {
         for path in files(&root, endings, usize::MAX) {
-            let place = path.to_string_lossy().into_owned();
+            let inside = path.strip_prefix(&root).unwrap_or(&path);
+            let place = format!("/{}", inside.display());
             // The corpus itself and test vectors hold invented secrets; build output is not the project's.
             if [
                 "/tests/",
