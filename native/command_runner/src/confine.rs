@@ -20,6 +20,7 @@ use seccompiler::{
     SeccompRule,
 };
 
+use crate::privileges::Privileges;
 use crate::wire::Term;
 
 /// The newest Landlock interface whose rules were considered here; newer kernels keep to it.
@@ -62,6 +63,7 @@ pub struct Policy {
 pub struct Confinement {
     policy: Policy,
     abi: i64,
+    privileges: Privileges,
     ruleset: Option<RulesetCreated>,
     filter: Option<BpfProgram>,
 }
@@ -79,9 +81,11 @@ impl Confinement {
             None
         };
         let filter = filter(&policy.network)?;
+        let privileges = Privileges::prepare().map_err(|error| error.to_string())?;
         Ok(Self {
             policy,
             abi,
+            privileges,
             ruleset,
             filter,
         })
@@ -96,6 +100,7 @@ impl Confinement {
                 .restrict_self()
                 .map_err(io::Error::other)?;
         }
+        self.privileges.enter()?;
         // Last, so that the filter need not let the calls above pass.
         if let Some(filter) = &self.filter {
             seccompiler::apply_filter(filter).map_err(io::Error::other)?;
@@ -173,7 +178,14 @@ impl Confinement {
                     "not applied"
                 }),
             ),
-            ("no_new_privileges", Term::bool(true)),
+            (
+                "privileges",
+                Term::text(if self.privileges.excessive() {
+                    "reduced"
+                } else {
+                    "as found"
+                }),
+            ),
             (
                 "missing",
                 Term::List(self.missing().into_iter().map(Term::text).collect()),

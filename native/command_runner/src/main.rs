@@ -13,6 +13,8 @@ mod guard;
 #[cfg(target_os = "linux")]
 mod limits;
 #[cfg(target_os = "linux")]
+mod privileges;
+#[cfg(target_os = "linux")]
 mod scratch;
 #[cfg(target_os = "linux")]
 mod signals;
