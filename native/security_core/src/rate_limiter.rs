@@ -24,7 +24,6 @@
 //! in its window. Keys that [`RateLimiter::cleanup_step`] drops are those whose calls all lie outside the longest window that
 //! they were checked with.
 
-use std::collections::VecDeque;
 use std::error::Error;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -37,6 +36,10 @@ use parking_lot::Mutex;
 use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::clock::Clock;
+
+mod stamps;
+
+use stamps::Stamps;
 
 /// The largest limit that a [`Rate`] may have; it bounds the memory of one key to 8 bytes times this.
 pub const MAX_LIMIT: u32 = 100_000;
@@ -147,11 +150,11 @@ pub enum Verdict {
 /// Bounds on a limiter's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
-    /// Keys overall; a key costs about 200 bytes.
+    /// Keys overall; a key costs 150 to 300 bytes.
     pub keys: usize,
     /// Keys of one session in one of the 256 shards: one session that calls ever new names can't take the room of the others.
     pub session_keys_per_shard: usize,
-    /// Remembered times overall, 8 bytes each.
+    /// Remembered times overall, 8 bytes each, those that a key's 150 to 300 bytes have room for not counted.
     pub stamps: usize,
 }
 
@@ -235,12 +238,13 @@ struct SessionKeys {
     keys: Vec<u128>,
 }
 
+/// Two cache lines, so that a check in a table too large for the caches waits for memory as rarely as possible.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Key {
     id: u128,
     session: u128,
-    /// Times of admitted calls in nanoseconds, oldest first, never empty.
-    stamps: VecDeque<u64>,
+    stamps: Stamps,
     /// The newest time that `stamps` had to let go of.
     forgotten: Option<u64>,
     longest_window_ns: u64,
@@ -313,10 +317,7 @@ impl RateLimiter {
         let now = self.clock.monotonic_ns();
         let window_ns = window_ms.saturating_mul(NS_PER_MS);
         shard.find(id).map_or(0, |key| {
-            let expired = key
-                .stamps
-                .partition_point(|&stamp| !within(stamp, now, window_ns));
-            key.stamps.len() - expired
+            key.stamps.len() - key.stamps.count_old(|stamp| !within(stamp, now, window_ns))
         })
     }
 
@@ -481,7 +482,7 @@ impl Shard {
                 return Err(Full::Session);
             }
         }
-        usage.take(&key, capacity)?;
+        usage.reserve(&usage.keys, 1, capacity.keys)?;
         self.sessions
             .entry(
                 key.session as u64,
@@ -605,7 +606,7 @@ impl Key {
         Key {
             id,
             session,
-            stamps: VecDeque::from([now]),
+            stamps: Stamps::one(now),
             forgotten: None,
             longest_window_ns: rate.window_ns(),
             largest_limit: rate.limit,
@@ -623,7 +624,7 @@ impl Key {
         self.longest_window_ns = self.longest_window_ns.max(window_ns);
         self.largest_limit = self.largest_limit.max(rate.limit);
         // A clock that goes backwards must not make calls look older than they are.
-        let now = now.max(self.newest());
+        let now = now.max(self.stamps.newest());
         if let Some(blocking) = self.blocking(rate.limit)
             && within(blocking, now, window_ns)
         {
@@ -640,69 +641,50 @@ impl Key {
     /// the newest one of those forgotten, since nobody knows how many of them the window would count.
     fn blocking(&self, limit: u32) -> Option<u64> {
         match self.stamps.len().checked_sub(limit as usize) {
-            Some(place) => self.stamps.get(place).copied(),
+            Some(place) => self.stamps.get(place),
             None => self.forgotten,
         }
     }
 
     fn push(&mut self, now: u64, capacity: &Capacity, usage: &Usage) -> Result<(), Full> {
-        if self.stamps.len() == self.stamps.capacity() {
-            let oldest_expired = self
-                .stamps
-                .front()
-                .is_some_and(|&oldest| !within(oldest, now, self.longest_window_ns));
-            let at_most = self.largest_limit as usize;
-            if oldest_expired || self.stamps.len() >= at_most {
-                self.forgotten = self.stamps.pop_front();
-            } else {
-                let more = self.stamps.len().max(3).min(at_most - self.stamps.len());
-                usage.grow(&mut self.stamps, more, capacity)?;
-            }
+        let at_most = self.largest_limit as usize;
+        let room = at_most.saturating_sub(self.stamps.len());
+        let oldest_expired = || !within(self.stamps.oldest(), now, self.longest_window_ns);
+        if room == 0 || self.stamps.is_full() && oldest_expired() {
+            self.forgotten = Some(self.stamps.replace_oldest(now));
+            return Ok(());
         }
-        self.stamps.push_back(now);
+        if self.stamps.is_full() {
+            let more = self.stamps.len().min(room);
+            usage.grow(&mut self.stamps, more, capacity)?;
+        }
+        self.stamps.push(now);
         Ok(())
     }
 
-    fn newest(&self) -> u64 {
-        self.stamps.back().copied().unwrap_or(0)
-    }
-
     fn is_expired(&self, now: u64) -> bool {
-        !within(self.newest(), now, self.longest_window_ns)
+        !within(self.stamps.newest(), now, self.longest_window_ns)
     }
 
-    /// Returns whether nothing is left.
+    /// Returns whether nothing would be left, in which case the key is to be dropped.
     fn forget_older_than(&mut self, now: u64, age_ns: u64) -> bool {
-        while let Some(&oldest) = self.stamps.front()
-            && !within(oldest, now, age_ns)
-        {
-            self.stamps.pop_front();
+        let old = self.stamps.count_old(|stamp| !within(stamp, now, age_ns));
+        let nothing_left = old == self.stamps.len();
+        if old > 0 && !nothing_left {
+            self.stamps.drop_oldest(old);
         }
-        self.stamps.is_empty()
+        nothing_left
     }
 }
 
 impl Usage {
-    fn take(&self, key: &Key, capacity: &Capacity) -> Result<(), Full> {
-        self.reserve(&self.keys, 1, capacity.keys)?;
-        let stamps = key.stamps.capacity();
-        self.reserve(&self.stamps, stamps, capacity.stamps)
-            .inspect_err(|_| {
-                self.keys.fetch_sub(1, Ordering::Relaxed);
-            })
-    }
-
-    fn grow(
-        &self,
-        stamps: &mut VecDeque<u64>,
-        more: usize,
-        capacity: &Capacity,
-    ) -> Result<(), Full> {
-        self.reserve(&self.stamps, more, capacity.stamps)?;
-        let before = stamps.capacity();
-        stamps.reserve_exact(more);
+    fn grow(&self, stamps: &mut Stamps, more: usize, capacity: &Capacity) -> Result<(), Full> {
+        let before = stamps.allocated();
+        let wanted = stamps.len() + more - before;
+        self.reserve(&self.stamps, wanted, capacity.stamps)?;
+        stamps.grow(more);
         // The allocator may have given more than was asked for.
-        let surplus = (stamps.capacity() - before).saturating_sub(more);
+        let surplus = (stamps.allocated() - before).saturating_sub(wanted);
         self.stamps.fetch_add(surplus, Ordering::Relaxed);
         Ok(())
     }
@@ -710,7 +692,7 @@ impl Usage {
     fn release(&self, key: &Key) {
         self.keys.fetch_sub(1, Ordering::Relaxed);
         self.stamps
-            .fetch_sub(key.stamps.capacity(), Ordering::Relaxed);
+            .fetch_sub(key.stamps.allocated(), Ordering::Relaxed);
     }
 
     fn reserve(&self, counter: &AtomicUsize, more: usize, at_most: usize) -> Result<(), Full> {
