@@ -1,0 +1,99 @@
+defmodule JidoCode.Tools.Introspection.Bounded do
+  @moduledoc """
+  Runs a look at the system in a process of its own, so that time and memory are bounded and nothing outlives the call.
+
+      caller ── monitors ──► watcher ◄── linked ──► worker
+         ◄────────────── the answer ───────────────────┘
+
+  The worker has a heap limit that kills it. The watcher kills the worker when time is up or when the caller is gone; if
+  the watcher itself is killed, the link takes the worker with it. The caller is linked to neither, and no message is left
+  in its mailbox, whatever happens.
+  """
+
+  @heap_words 2_000_000
+
+  @type failure :: :timeout | :too_large | {:crashed, term()}
+
+  @doc """
+  The value of `fun`, or why there is none.
+
+  Options: `:timeout` in milliseconds (required); `:heap_words`, the worker's heap limit (default 2,000,000 words, which is
+  16 MB on 64 bits). Binaries of more than 64 bytes live outside the heap and do not count.
+  """
+  @spec run((() -> value), keyword()) :: {:ok, value} | {:error, failure()} when value: term()
+  def run(fun, options) do
+    timeout = Keyword.fetch!(options, :timeout)
+    heap_words = Keyword.get(options, :heap_words, @heap_words)
+    caller = self()
+    # An alias, because an answer that comes after the deadline must not reach the mailbox.
+    reply_to = :erlang.alias()
+
+    {watcher, monitor} = spawn_monitor(fn -> watch(caller, timeout, worker(fun, reply_to, heap_words)) end)
+
+    receive do
+      {^reply_to, value} ->
+        Process.demonitor(monitor, [:flush])
+        :erlang.unalias(reply_to)
+        {:ok, value}
+
+      {:DOWN, ^monitor, :process, ^watcher, reason} ->
+        :erlang.unalias(reply_to)
+        late(reply_to, reason)
+    end
+  end
+
+  # The worker may have answered in the moment in which the watcher ended.
+  defp late(reply_to, reason) do
+    receive do
+      {^reply_to, value} -> {:ok, value}
+    after
+      0 -> {:error, failure(reason)}
+    end
+  end
+
+  defp failure({:ended, :killed}), do: :too_large
+  defp failure({:ended, reason}), do: {:crashed, reason}
+  defp failure(:timeout), do: :timeout
+  defp failure(reason), do: {:crashed, reason}
+
+  defp worker(fun, reply_to, heap_words) do
+    fn ->
+      send(reply_to, {reply_to, fun.()})
+      :ok
+    end
+    |> then(&{&1, %{size: heap_words, kill: true, error_logger: false}})
+  end
+
+  defp watch(caller, timeout, {work, heap_limit}) do
+    Process.flag(:trap_exit, true)
+    caller = Process.monitor(caller)
+    worker = :erlang.spawn_opt(quiet(work), [:link, max_heap_size: heap_limit])
+
+    receive do
+      {:EXIT, ^worker, reason} ->
+        exit({:ended, reason})
+
+      {:DOWN, ^caller, :process, _pid, _reason} ->
+        Process.exit(worker, :kill)
+    after
+      timeout ->
+        Process.exit(worker, :kill)
+        exit(:timeout)
+    end
+  end
+
+  # A crash is reported to the caller; a crash report in the log would show the state that was being looked at.
+  defp quiet(work) do
+    fn ->
+      try do
+        work.()
+      catch
+        kind, reason -> exit({:shutdown, {kind, kind_of(reason)}})
+      end
+    end
+  end
+
+  defp kind_of(%module{}), do: module
+  defp kind_of(reason) when is_atom(reason), do: reason
+  defp kind_of(_reason), do: :other
+end

@@ -1,0 +1,242 @@
+defmodule JidoCode.Tools.Introspection.Ownership do
+  @moduledoc """
+  Which processes and tables are the project's own. Only these may be looked at.
+
+  The first rule that answers decides about a process:
+
+    1. It has a blocked name, belongs to OTP, Elixir, or JidoCode itself: refused.
+    2. The application that it runs in is one of the project: allowed.
+    3. The application of the module that it was started with is: allowed.
+    4. Its name or that module lies in a namespace of the project: allowed.
+    5. Refused.
+
+  A table belongs to the process that owns it.
+
+  What the project is comes from `project_namespaces` in the call's context, else in `config :jido_code`:
+
+    * not set - every application that is neither OTP, Elixir, nor JidoCode, with the modules in it
+    * `["MyApp", "MyAppWeb"]` (or modules) - what lies below these prefixes, and the applications that have modules there
+    * `:all` - everything that rule 1 does not refuse
+  """
+
+  alias JidoCode.Tools.Handlers.Elixir.Constants
+  alias JidoCode.Tools.Introspection.{Names, Observer}
+
+  @config_key :project_namespaces
+
+  @internal_apps [:jido_code, :jido_code_tools]
+
+  @system_apps [:elixir, :eex, :ex_unit, :iex, :logger, :mix, :hex] ++
+                 [
+                   :kernel,
+                   :stdlib,
+                   :erts,
+                   :sasl,
+                   :asn1,
+                   :common_test,
+                   :compiler,
+                   :crypto,
+                   :debugger,
+                   :dialyzer
+                 ] ++
+                 [
+                   :diameter,
+                   :edoc,
+                   :eldap,
+                   :erl_docgen,
+                   :erl_interface,
+                   :et,
+                   :eunit,
+                   :ftp,
+                   :inets,
+                   :jinterface
+                 ] ++
+                 [
+                   :megaco,
+                   :mnesia,
+                   :observer,
+                   :odbc,
+                   :os_mon,
+                   :parsetools,
+                   :public_key,
+                   :reltool,
+                   :runtime_tools
+                 ] ++
+                 [:snmp, :ssh, :ssl, :syntax_tools, :tftp, :tools, :wx, :xmerl]
+
+  # Their modules run on the project's behalf: a supervisor without a module of its own, an Agent, a Registry.
+  @generic_apps [:stdlib, :elixir]
+
+  # Processes of the runtime that belong to no application are known by the module they began in.
+  @runtime_modules [:application_controller, :application_master, :code_server, :erl_init, :erl_prim_loader] ++
+                     [:erts_code_purger, :erts_dirty_process_signal_handler, :erts_internal] ++
+                     [:erts_literal_area_collector, :erts_trace_cleaner, :group, :init, :otp_ring0] ++
+                     [:socket_registry, :user, :user_drv]
+
+  # Exact, or a project could not name anything `user_cache` or `auth_worker`.
+  @system_names ~w(
+    kernel stdlib init code_server user user_drv application_controller error_logger logger logger_sup logger_proxy
+    logger_handler_watcher logger_std_h_default global_name_server global_group global_group_check net_kernel net_sup
+    auth inet_db inet_gethost_native inet_gethost_native_sup erl_epmd erl_prim_loader file_server_2 erts_code_purger rex
+    erl_signal_server ssl_manager ssl_pem_cache ssl_sup disk_log_server disk_log_sup standard_error standard_error_sup
+    kernel_sup kernel_safe_sup kernel_refc socket_registry timer_server dets_sup dets elixir_config elixir_sup
+    elixir_code_server sasl_sup release_handler alarm_handler overload
+  )
+
+  # The host's own processes, beside the prefixes that handlers name.
+  @internal_names ~w(
+    JidoCode.Supervisor JidoCode.Application JidoCode.AgentSupervisor JidoCode.AgentRegistry JidoCode.TaskSupervisor
+    JidoCode.PubSub JidoCode.Settings JidoCode.RateLimit JidoCode.Memory JidoCode.Config JidoCode.Agents
+    JidoCode.TUI JidoCode.Commands
+  )
+
+  @blocked_tables ~w(
+    code code_names ac_tab file_io_servers shell_records global_names global_names_ext global_locks global_pid_names
+    global_pid_ids global_lost_connections global_node_resources inet_db inet_hosts_byname inet_hosts_byaddr
+    inet_hosts_file_byname inet_hosts_file_byaddr inet_cache ssl_otp_session_cache ssl_otp_pem_cache ets_coverage_data
+    cover_internal_data_table cover_internal_clause_table cover_binary_code_table logger elixir_config elixir_modules
+    timer_tab sys_dist jido_code_rate_limits jido_code_audit_log jido_code_background_shells jido_code_shell_output
+  )
+
+  @enforce_keys [:mode]
+  defstruct [:mode, :prefixes]
+
+  @typedoc "What the project is, worked out once for a call."
+  @opaque scope :: %__MODULE__{mode: :default | :listed | :all, prefixes: [String.t()] | nil}
+
+  @type refusal :: :blocked | {:foreign, application :: atom() | nil}
+
+  @doc "What the project is, for a call with this context."
+  @spec scope(map()) :: scope()
+  def scope(context) do
+    # A context without the key is one thing, nil in it means the same.
+    namespaces = Map.get(context, @config_key) || Application.get_env(:jido_code, @config_key)
+
+    case namespaces do
+      :all -> %__MODULE__{mode: :all}
+      nil -> %__MODULE__{mode: :default, prefixes: default_prefixes()}
+      list when is_list(list) -> %__MODULE__{mode: :listed, prefixes: Enum.flat_map(list, &prefix/1)}
+      one -> %__MODULE__{mode: :listed, prefixes: prefix(one)}
+    end
+  end
+
+  @doc "Whether a name is refused whatever stands behind it, with or without colon or `Elixir.`."
+  @spec blocked_name?(String.t() | atom()) :: boolean()
+  def blocked_name?(name) do
+    bare = Names.bare(name)
+    bare in @system_names or Enum.any?(internal_prefixes(), &String.starts_with?(bare, &1))
+  end
+
+  @doc "Whether a table of that name is refused."
+  @spec blocked_table?(String.t() | atom()) :: boolean()
+  def blocked_table?(name), do: Names.bare(name) in @blocked_tables or blocked_name?(name)
+
+  @doc "Decides about a process."
+  @spec check(Observer.t(), scope()) :: :ok | {:error, refusal()}
+  def check(%Observer{} = process, scope) do
+    application = application(process.pid)
+
+    cond do
+      process.name != nil and blocked_name?(process.name) -> {:error, :blocked}
+      application in @system_apps or application in @internal_apps -> {:error, :blocked}
+      application == nil and runtime?(process) -> {:error, :blocked}
+      scope.mode == :all -> :ok
+      project_app?(application, scope) -> :ok
+      project_app?(application(process.module), scope) -> :ok
+      namespaced?(process.name, scope) or namespaced?(process.module, scope) -> :ok
+      true -> {:error, {:foreign, application}}
+    end
+  end
+
+  @doc """
+  The text for a refusal. `what` is "Process", "Supervisor" or "Table".
+  """
+  @spec explain(refusal(), String.t(), String.t()) :: String.t()
+  def explain(:blocked, what, name) do
+    "#{what} is blocked for security: #{name} belongs to the system or to JidoCode"
+  end
+
+  def explain({:foreign, application}, what, name) do
+    owner = if application, do: " (it belongs to the application #{inspect(application)})", else: ""
+
+    "#{what} is blocked: #{name} is not part of the project#{owner}. To allow it, add a module prefix to " <>
+      "`config :jido_code, project_namespaces: [...]`"
+  end
+
+  defp internal_prefixes do
+    @internal_names ++ Enum.reject(Constants.blocked_prefixes(), &String.starts_with?(&1, [":", "Elixir."]))
+  end
+
+  # By the group leader for a pid, by the loaded applications' lists for a module; no message either way.
+  defp application(nil), do: nil
+
+  defp application(pid_or_module) do
+    case :application.get_application(pid_or_module) do
+      {:ok, application} -> application
+      :undefined -> nil
+    end
+  end
+
+  defp runtime?(process) do
+    {began, _function, _arity} = process.initial_call || {nil, nil, 0}
+    {now, _function, _arity} = process.current_function || {nil, nil, 0}
+    of_module = application(process.module)
+
+    began in @runtime_modules or (process.behaviour == :plain and now in @runtime_modules) or
+      (of_module in @system_apps and of_module not in @generic_apps)
+  end
+
+  defp project_app?(nil, _scope), do: false
+  defp project_app?(app, _scope) when app in @system_apps or app in @internal_apps, do: false
+  defp project_app?(_app, %{mode: :default}), do: true
+
+  defp project_app?(app, %{mode: :listed} = scope) do
+    Enum.any?(modules(app), &namespaced?(&1, scope))
+  end
+
+  defp namespaced?(nil, _scope), do: false
+
+  defp namespaced?(name, scope) do
+    bare = Names.bare(name)
+
+    Enum.any?(scope.prefixes, fn prefix ->
+      bare == prefix or String.starts_with?(bare, prefix <> ".") or String.starts_with?(bare, prefix <> "_")
+    end)
+  end
+
+  defp prefix(prefix) when is_atom(prefix) or is_binary(prefix) do
+    case Names.bare(prefix) do
+      "" -> []
+      bare -> [String.trim_trailing(bare, ".")]
+    end
+  end
+
+  defp prefix(_other), do: []
+
+  # The applications' names, and the first parts of their modules' names where these are their own: a project also has
+  # modules below Mix.Tasks or Inspect.
+  defp default_prefixes do
+    apps =
+      for {app, _description, _version} <- :application.loaded_applications(),
+          project_app?(app, %{mode: :default}),
+          do: app
+
+    roots =
+      for app <- apps, module <- modules(app), "Elixir." <> name <- [Atom.to_string(module)], uniq: true do
+        name |> String.split(".", parts: 2) |> hd()
+      end
+
+    Enum.map(apps, &Atom.to_string/1) ++ Enum.reject(roots, &system_root?/1)
+  end
+
+  defp system_root?(root) do
+    Enum.any?(Names.atoms("Elixir." <> root), &(application(&1) in (@system_apps ++ @internal_apps)))
+  end
+
+  defp modules(app) do
+    case :application.get_key(app, :modules) do
+      {:ok, modules} -> modules
+      :undefined -> []
+    end
+  end
+end

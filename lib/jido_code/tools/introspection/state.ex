@@ -1,0 +1,68 @@
+defmodule JidoCode.Tools.Introspection.State do
+  @moduledoc """
+  Reads the state of an idle server without copying it.
+
+  `:sys.get_state/2` sends the whole state to the asker, and sending loses sharing: a state of three kilobytes can become
+  hundreds of megabytes, made by the process that is looked at. Here the state stays where it is. `:sys.replace_state/3`
+  runs a function on it in its own process; ours writes the state as bounded text (`JidoCode.Tools.Render`) and then
+  *throws* that text. `:sys` catches the throw, keeps the old state, and reports the thrown value.
+
+  This holds for gen_server (Agents included) and gen_statem. A gen_event catches the throw itself and answers with all its
+  handlers' states, so it must never be asked.
+
+  The one trace of a read: a server that waits with a timeout of its own (`{:noreply, state, timeout}`) starts that wait
+  anew, as after any system message.
+  """
+
+  alias JidoCode.Tools.Render
+
+  @type reading :: {:ok, String.t(), Render.summary()} | {:error, :timeout | :gone | :refused}
+
+  @doc """
+  The state of an *idle* gen_server or gen_statem as text. `timeout` is in milliseconds.
+
+  Between seeing that the process is idle and asking, it may have begun to work. Then the question waits in its mailbox
+  like any system message, and is answered to nobody when time is up.
+  """
+  @spec read(pid(), timeout()) :: reading()
+  def read(pid, timeout) do
+    :sys.replace_state(pid, &__MODULE__.throw_text/1, timeout)
+    {:error, :refused}
+  catch
+    :error, {:callback_failed, _callback, {:throw, {__MODULE__, text, summary}}} -> {:ok, text, summary}
+    :exit, {:timeout, _call} -> {:error, :timeout}
+    :exit, _reason -> {:error, :gone}
+    _kind, _reason -> {:error, :refused}
+  end
+
+  @doc """
+  The status that a process's module prepares by its `format_status` callback, as text.
+
+  This is `:sys.get_status/2`, which copies: only for those who asked for it in their configuration.
+  """
+  @spec read_status(pid(), timeout()) :: reading()
+  def read_status(pid, timeout) do
+    {:status, ^pid, {:module, _module}, [_dictionary, _state, _parent, _debug, status]} =
+      :sys.get_status(pid, timeout)
+
+    {text, summary} = status |> without_header() |> Render.render()
+    {:ok, text, summary}
+  catch
+    :exit, {:timeout, _call} -> {:error, :timeout}
+    :exit, _reason -> {:error, :gone}
+    _kind, _reason -> {:error, :refused}
+  end
+
+  @doc false
+  # Exported because a capture of an exported function is not tied to one version of this module's code. It runs in the
+  # process that is looked at; the renderer is total.
+  @spec throw_text(term()) :: no_return()
+  def throw_text(state) do
+    {text, summary} = Render.render(state)
+    throw({__MODULE__, text, summary})
+  end
+
+  # What is left is what format_status made, and the generic data beside it.
+  defp without_header(status) when is_list(status), do: Enum.reject(status, &match?({:header, _text}, &1))
+  defp without_header(status), do: status
+end

@@ -1,0 +1,323 @@
+defmodule JidoCode.Tools.Handlers.Elixir.ProcessStateTest do
+  use ExUnit.Case, async: true
+
+  alias JidoCode.Tools.Handlers.Elixir.ProcessState
+  alias JidoCode.Tools.Test.{Events, Processes}
+  alias JidoCode.Tools.Test.Processes.{Handler, Hiding, Server, Statem}
+
+  @context %{project_namespaces: :all, session_id: "s"}
+  @secret Enum.map_join(1..4, &Integer.to_string(&1 * 6_661, 36))
+
+  defp look(name, args \\ %{}) do
+    ProcessState.execute(Map.put(args, "process", inspect(name)), @context)
+  end
+
+  defp server(state) do
+    name = Processes.unique(:server)
+    pid = start_supervised!({Server, {name, state}}, id: name)
+    Processes.await_in(pid, {:gen_server, :loop})
+    {name, pid}
+  end
+
+  describe "shows the state of" do
+    test "a GenServer" do
+      {name, _pid} = server(%{count: 3, items: [:a]})
+      assert {:ok, result} = look(name)
+      assert result["state"] == "%{count: 3, items: [:a]}"
+      assert result["type"] == "genserver"
+      refute Map.has_key?(result, "note")
+
+      info = result["process_info"]
+      assert info["registered_name"] == inspect(name)
+      assert info["status"] == "waiting"
+      assert info["message_queue_len"] == 0
+      assert info["memory"] > 0 and info["reductions"] > 0
+      assert info["behaviour"] == "genserver"
+      assert info["initial_call"] == "JidoCode.Tools.Test.Processes.Server.init/1"
+    end
+
+    test "an Agent" do
+      name = Processes.unique(:agent)
+      start_supervised!(%{id: name, start: {Agent, :start_link, [fn -> %{a: 1} end, [name: name]]}})
+      assert {:ok, %{"state" => "%{a: 1}", "type" => "genserver", "process_info" => info}} = look(name)
+      assert info["behaviour"] == "agent"
+    end
+
+    test "a gen_statem, as its state and data" do
+      name = Processes.unique(:statem)
+      start_supervised!({Statem, {name, %{a: 1}}})
+      assert {:ok, %{"state" => "{:waiting, %{a: 1}}", "type" => "gen_statem"}} = look(name)
+    end
+
+    test "a server registered under a module's name" do
+      start_supervised!({Server, {JidoCode.Tools.Test.Named, 5}})
+
+      for name <- ["JidoCode.Tools.Test.Named"] do
+        assert {:error, "Process is blocked" <> _} = ProcessState.execute(%{"process" => name}, @context)
+      end
+
+      start_supervised!({Server, {Test.Named.Elsewhere, 5}}, id: :elsewhere)
+
+      for name <- ["Test.Named.Elsewhere", "Elixir.Test.Named.Elsewhere", ":\"Elixir.Test.Named.Elsewhere\""] do
+        assert {:ok, %{"state" => "5"}} = ProcessState.execute(%{"process" => name}, @context)
+      end
+    end
+  end
+
+  describe "leaves no trace on" do
+    test "an idle server: same state, same mailbox" do
+      {name, pid} = server(%{a: [1, 2, 3]})
+      before = Processes.trace(pid)
+      assert {:ok, %{"state" => "%{a: [1, 2, 3]}"}} = look(name)
+      Processes.await_in(pid, {:gen_server, :loop})
+      assert Processes.trace(pid) == before
+      assert GenServer.call(name, :state) == %{a: [1, 2, 3]}
+    end
+
+    test "a gen_statem" do
+      name = Processes.unique(:statem)
+      start_supervised!({Statem, {name, %{a: 1}}})
+      assert {:ok, _result} = look(name)
+      assert :gen_statem.call(name, :state) == {:waiting, %{a: 1}}
+    end
+
+    test "processes that are no servers; they get no message at all" do
+      plain = Processes.unique(:plain)
+      Processes.start_plain(plain)
+
+      task = Processes.unique(:task)
+      {:ok, task_pid} = Task.start_link(fn -> Process.sleep(:infinity) end)
+      Process.register(task_pid, task)
+
+      events = Processes.unique(:events)
+      {:ok, manager} = :gen_event.start_link({:local, events})
+      :ok = :gen_event.add_handler(manager, Handler, %{inner: @secret})
+      Processes.await_in(manager, {:gen_event, :fetch_msg})
+
+      for {name, type, behaviour} <- [
+            {plain, "other", "plain"},
+            {task, "otp_process", "task"},
+            {events, "otp_process", "gen_event"}
+          ] do
+        pid = Process.whereis(name)
+        trace_messages(pid)
+        before = Processes.trace(pid)
+
+        assert {:ok, %{"state" => nil, "type" => ^type, "note" => note, "process_info" => info}} = look(name)
+        assert info["behaviour"] == behaviour
+        refute note =~ @secret
+        assert Processes.trace(pid) == before
+        refute_received {:trace, ^pid, :receive, _message}
+      end
+    end
+
+    test "a supervisor" do
+      name = Processes.unique(:supervisor)
+
+      pid =
+        start_supervised!(%{
+          id: name,
+          start: {Supervisor, :start_link, [[], [strategy: :one_for_one, name: name]]}
+        })
+
+      trace_messages(pid)
+      assert {:ok, %{"state" => nil, "type" => "otp_process", "note" => note}} = look(name)
+      assert note =~ "inspect_supervisor"
+      refute_received {:trace, ^pid, :receive, _message}
+    end
+
+    test "a hibernating server: it is not woken" do
+      {name, pid} = server(%{a: 1})
+      :ok = GenServer.call(name, :hibernate)
+      Processes.await_in(pid, {:erlang, :hibernate})
+      trace_messages(pid)
+      {:reductions, reductions} = Process.info(pid, :reductions)
+
+      assert {:ok, %{"state" => nil, "type" => "genserver", "note" => note}} = look(name)
+      assert note =~ "hibernates"
+      # Each look from outside counts as one.
+      assert {:reductions, now} = Process.info(pid, :reductions)
+      assert now - reductions < 5
+      refute_received {:trace, ^pid, :receive, _message}
+    end
+
+    test "a busy server: it is watched until the timeout, then reported busy" do
+      {name, pid} = server(%{a: 1})
+      :ok = Server.block(pid)
+      trace_messages(pid)
+
+      {us, {:ok, result}} = :timer.tc(fn -> look(name, %{"timeout" => 300}) end)
+
+      assert us in 200_000..350_000
+      assert %{"state" => nil, "error" => "Timeout getting state", "type" => "genserver"} = result
+      assert result["process_info"]["message_queue_len"] == 0
+      refute_received {:trace, ^pid, :receive, _message}
+
+      send(pid, :go_on)
+      assert GenServer.call(name, :state) == %{a: 1}
+    end
+
+    test "a suspended server" do
+      {name, pid} = server(%{a: 1})
+      :sys.suspend(pid)
+      assert {:ok, %{"state" => nil, "note" => note}} = look(name)
+      assert note =~ "suspended"
+      :sys.resume(pid)
+      assert {:ok, %{"state" => "%{a: 1}"}} = look(name)
+    end
+
+    test "a server that calls another server" do
+      {slow, slow_pid} = server(:slow)
+      :ok = Server.block(slow_pid)
+      caller = Processes.unique(:caller)
+      Process.register(spawn_link(fn -> :gen_server.call(slow, :state, :infinity) end), caller)
+
+      assert {:ok, %{"state" => nil, "type" => "other"}} = look(caller)
+      send(slow_pid, :go_on)
+    end
+
+    test "the caller: no message stays in its mailbox" do
+      {name, _pid} = server(1)
+      {busy, pid} = server(2)
+      :ok = Server.block(pid)
+      for _ <- 1..20, do: {:ok, _} = look(name)
+      {:ok, _} = look(busy, %{"timeout" => 50})
+      send(pid, :go_on)
+      assert Process.info(self(), :messages) == {:messages, []}
+    end
+  end
+
+  test "a server that becomes idle meanwhile is read" do
+    {name, pid} = server(%{a: 1})
+    :ok = Server.block(pid)
+    task = Task.async(fn -> look(name, %{"timeout" => 5_000}) end)
+    assert Task.yield(task, 50) == nil
+    send(pid, :go_on)
+    assert {:ok, %{"state" => "%{a: 1}"}} = Task.await(task)
+  end
+
+  describe "hides" do
+    test "sensitive fields, before anything is rendered" do
+      {name, _pid} =
+        server(%{password: @secret, opts: [api_key: @secret], pairs: [{"token", @secret}], plain: 1})
+
+      assert {:ok, %{"state" => state, "note" => note}} = look(name)
+      refute state =~ @secret
+      assert state =~ "plain: 1"
+      assert note =~ "Sensitive fields hidden: 3"
+    end
+
+    test "the state of a module with format_status" do
+      name = Processes.unique(:hiding)
+      start_supervised!({Hiding, {name, %{inner: @secret, shown: 1}}})
+      assert {:ok, %{"state" => nil, "note" => note}} = look(name)
+      assert note =~ "read_format_status"
+    end
+
+    test "structs with an Inspect implementation of their own" do
+      {name, _pid} = server(%{config: %JidoCode.Tools.Test.Derived{inner: @secret}})
+      assert {:ok, %{"state" => state, "note" => note}} = look(name)
+      refute state =~ @secret
+      assert note =~ "JidoCode.Tools.Test.Derived"
+    end
+  end
+
+  describe "refuses" do
+    test "what is no name" do
+      for {process, text} <- [
+            {"", "Invalid process name"},
+            {"  ", "Invalid process name"},
+            {":", "Invalid process name"},
+            {"#PID<0.1.0>", "Raw PIDs are not allowed"},
+            {"<0.123.0>", "Raw PIDs are not allowed"},
+            {"Nobody.Has.This.Name", "not found"},
+            {":nobody_has_this_name", "not registered"},
+            {String.duplicate("x", 5_000), "Invalid process name"}
+          ] do
+        assert {:error, message} = ProcessState.execute(%{"process" => process}, @context)
+        assert message =~ text
+      end
+
+      assert {:error, "Missing required parameter: process"} = ProcessState.execute(%{}, @context)
+      assert {:error, "Invalid process name" <> _} = ProcessState.execute(%{"process" => 5}, @context)
+    end
+
+    test "a dead process" do
+      {name, pid} = server(1)
+      stop_supervised!(name)
+      refute Process.alive?(pid)
+      assert {:error, message} = look(name)
+      assert message =~ "not found"
+    end
+
+    test "every process of the runtime, however it is typed, and none of them notices" do
+      own =
+        Process.list()
+        |> Enum.filter(&(Process.info(&1, :group_leader) == Process.info(self(), :group_leader)))
+
+      names =
+        for name <- Process.registered(), pid = Process.whereis(name), is_pid(pid), pid not in own, do: name
+
+      assert length(names) > 20
+
+      for name <- names,
+          typed <- [inspect(name), Atom.to_string(name), String.trim_leading(inspect(name), ":")] do
+        assert {:error, message} = ProcessState.execute(%{"process" => typed}, @context)
+        assert message =~ "blocked", "#{typed}: #{message}"
+      end
+
+      assert :code_server |> Process.whereis() |> Process.alive?()
+    end
+
+    test "JidoCode's own" do
+      for name <- ["JidoCode.Tools.Registry", "JidoCode.Session.Manager", "Elixir.JidoCode.SessionSupervisor"] do
+        assert {:error, message} = ProcessState.execute(%{"process" => name}, @context)
+        assert message =~ "blocked"
+      end
+    end
+
+    test "what is not the project's, and says how to allow it" do
+      {name, _pid} = server(1)
+
+      for context <- [%{}, %{project_namespaces: ["Elsewhere"]}, %{project_namespaces: []}] do
+        assert {:error, message} = ProcessState.execute(%{"process" => inspect(name)}, context)
+        assert message =~ "project_namespaces"
+      end
+
+      context = %{project_namespaces: ["JidoCode.Tools.Test"]}
+      assert {:ok, %{"state" => "1"}} = ProcessState.execute(%{"process" => inspect(name)}, context)
+    end
+  end
+
+  test "emits its event, with the outcome" do
+    Events.record([[:jido_code, :elixir, :process_state]])
+    {name, pid} = server(1)
+    label = inspect(name)
+
+    look(name)
+    assert_received {:event, _, %{exit_code: 0}, %{task: ^label, status: :ok, session_id: "s"}}
+
+    ProcessState.execute(%{"process" => "Nobody.Has.This.Name"}, @context)
+    assert_received {:event, _, %{exit_code: 1}, %{task: "Nobody.Has.This.Name", status: :error}}
+
+    :ok = Server.block(pid)
+    look(name, %{"timeout" => 50})
+    assert_received {:event, _, %{exit_code: 1}, %{status: :timeout}}
+    send(pid, :go_on)
+
+    ProcessState.execute(%{"process" => 1}, @context)
+    refute_received {:event, _, _, _}
+  end
+
+  test "a timeout that makes no sense becomes the default, a large one the maximum" do
+    {name, _pid} = server(1)
+
+    for timeout <- [0, -5, 10_000_000],
+        do: assert({:ok, %{"state" => "1"}} = look(name, %{"timeout" => timeout}))
+
+    assert {:error, message} = look(name, %{"timeout" => "5000"})
+    assert message =~ "without quotes"
+  end
+
+  defp trace_messages(pid), do: :erlang.trace(pid, true, [:receive])
+end

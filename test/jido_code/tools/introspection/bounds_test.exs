@@ -1,0 +1,70 @@
+defmodule JidoCode.Tools.Introspection.BoundsTest do
+  # The memory of the whole VM is measured, so nothing may run beside it.
+  use ExUnit.Case, async: false
+
+  alias JidoCode.Tools.Handlers.Elixir.ProcessState
+  alias JidoCode.Tools.Test.{Memory, Processes}
+
+  @context %{project_namespaces: :all}
+  @limit 64_000_000
+
+  # The state is made in its process: passing it there would copy it, and copying unfolds it.
+  defp agent(fun) do
+    name = Processes.unique(:bounds)
+    pid = start_supervised!(%{id: name, start: {Agent, :start_link, [fun, [name: name]]}})
+    Processes.await_in(pid, {:gen_server, :loop})
+    {inspect(name), pid}
+  end
+
+  defp look(name, args \\ %{}), do: ProcessState.execute(Map.put(args, "process", name), @context)
+
+  describe "get_process_state stays small" do
+    test "when the state would unfold to hundreds of megabytes" do
+      {name, pid} = agent(fn -> Enum.reduce(1..25, [:x], fn _, inner -> [inner | inner] end) end)
+      assert {:memory, memory} = Process.info(pid, :memory)
+      assert memory < 10_000
+
+      {{:ok, result}, grown} = Memory.peak(fn -> look(name) end)
+      assert byte_size(result["state"]) in 1_000..24_000
+      assert result["note"] =~ "larger than what is shown"
+      assert grown < @limit
+      assert Process.alive?(pid)
+    end
+
+    test "when the state is large" do
+      {name, _pid} =
+        agent(fn -> %{rows: Map.new(1..300_000, &{&1, "#{&1}"}), blob: :binary.copy("x", 50_000_000)} end)
+
+      {{:ok, result}, grown} = Memory.peak(fn -> look(name) end)
+      assert result["state"] =~ ~r/\.\.\. 299,\d+ more/
+      assert result["state"] =~ "more bytes"
+      assert String.length(result["state"]) <= 24_000
+      assert grown < @limit
+    end
+
+    test "when the mailbox holds 300,000 messages" do
+      test = self()
+
+      pid =
+        spawn_link(fn ->
+          send(test, :up)
+
+          receive do
+            :never -> :ok
+          end
+        end)
+
+      assert_receive :up
+      name = Processes.unique(:full)
+      Process.register(pid, name)
+      for n <- 1..300_000, do: send(pid, {:noise, n, "some text"})
+
+      {{us, {:ok, result}}, grown} = Memory.peak(fn -> :timer.tc(fn -> look(inspect(name)) end) end)
+      assert us < 500_000
+      assert result["process_info"]["message_queue_len"] == 300_000
+      assert grown < @limit
+      Process.unlink(pid)
+      Process.exit(pid, :kill)
+    end
+  end
+end

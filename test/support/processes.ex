@@ -1,0 +1,137 @@
+defmodule JidoCode.Tools.Test.Processes do
+  @moduledoc false
+  # Processes of every kind, to look at.
+
+  defmodule Server do
+    @moduledoc false
+    use GenServer
+
+    def start_link({name, state}), do: GenServer.start_link(__MODULE__, state, name: name)
+
+    @doc "Keeps the server busy until it gets `:go_on`; returns when it is."
+    def block(server) do
+      GenServer.cast(server, {:block, self()})
+
+      receive do
+        :blocked -> :ok
+      end
+    end
+
+    @impl true
+    def init(state), do: {:ok, state}
+
+    @impl true
+    def handle_call(:state, _from, state), do: {:reply, state, state}
+    def handle_call(:hibernate, _from, state), do: {:reply, :ok, state, :hibernate}
+
+    @impl true
+    def handle_cast({:block, from}, state) do
+      send(from, :blocked)
+
+      receive do
+        :go_on -> {:noreply, state}
+      end
+    end
+  end
+
+  defmodule Hiding do
+    @moduledoc false
+    use GenServer
+
+    def start_link({name, state}), do: GenServer.start_link(__MODULE__, state, name: name)
+
+    @impl true
+    def init(state), do: {:ok, state}
+
+    @impl true
+    def format_status(_reason, [_dictionary, state]), do: [data: [{~c"State", Map.delete(state, :inner)}]]
+  end
+
+  defmodule Statem do
+    @moduledoc false
+    @behaviour :gen_statem
+
+    def start_link({name, data}), do: :gen_statem.start_link({:local, name}, __MODULE__, data, [])
+
+    def child_spec(argument), do: %{id: __MODULE__, start: {__MODULE__, :start_link, [argument]}}
+
+    @impl true
+    def callback_mode, do: :handle_event_function
+
+    @impl true
+    def init(data), do: {:ok, :waiting, data}
+
+    @impl true
+    def handle_event({:call, from}, :state, state, data),
+      do: {:keep_state_and_data, {:reply, from, {state, data}}}
+  end
+
+  defmodule Handler do
+    @moduledoc false
+    @behaviour :gen_event
+
+    @impl true
+    def init(state), do: {:ok, state}
+    @impl true
+    def handle_event(_event, state), do: {:ok, state}
+    @impl true
+    def handle_call(:state, state), do: {:ok, state, state}
+  end
+
+  @doc "A plain process that keeps what it is sent."
+  def start_plain(name) do
+    pid =
+      spawn_link(fn ->
+        receive do
+          :stop -> :ok
+        end
+      end)
+
+    Process.register(pid, name)
+    pid
+  end
+
+  @doc "What must not change when a process is looked at."
+  def trace(pid) do
+    {Process.info(pid, [:messages, :current_function, :status, :links, :monitors, :dictionary]),
+     Process.alive?(pid)}
+  end
+
+  @doc "Waits until the process is seen in the given function, as `{module, function}`."
+  def await_in(pid, {module, function} = place, tries \\ 1_000) do
+    case Process.info(pid, [:current_function, :status]) do
+      [current_function: {^module, ^function, _arity}, status: :waiting] -> :ok
+      _other when tries > 0 -> :erlang.yield() && await_in(pid, place, tries - 1)
+      other -> raise "never in #{inspect(place)}: #{inspect(other)}"
+    end
+  end
+
+  @doc "A name that no other test uses."
+  def unique(prefix), do: :"#{prefix}_#{System.unique_integer([:positive])}"
+end
+
+defmodule JidoCode.Tools.Test.Memory do
+  @moduledoc false
+  # How much the VM's memory grows at most while something runs.
+
+  @doc "`{value, bytes}`: what `fun` returned, and the peak of the VM's memory over what it was before."
+  def peak(fun) do
+    for pid <- Process.list(), do: :erlang.garbage_collect(pid)
+    before = :erlang.memory(:total)
+    sampler = spawn_link(fn -> sample(before) end)
+    value = fun.()
+    send(sampler, {:stop, self()})
+
+    receive do
+      {^sampler, peak} -> {value, peak - before}
+    end
+  end
+
+  defp sample(peak) do
+    receive do
+      {:stop, from} -> send(from, {self(), max(peak, :erlang.memory(:total))})
+    after
+      1 -> sample(max(peak, :erlang.memory(:total)))
+    end
+  end
+end
