@@ -2,7 +2,7 @@ defmodule JidoCode.Tools.Introspection.BoundsTest do
   # The memory of the whole VM is measured, so nothing may run beside it.
   use ExUnit.Case, async: false
 
-  alias JidoCode.Tools.Handlers.Elixir.ProcessState
+  alias JidoCode.Tools.Handlers.Elixir.{ProcessState, SupervisorTree}
   alias JidoCode.Tools.Test.{Memory, Processes}
 
   @context %{project_namespaces: :all}
@@ -65,6 +65,46 @@ defmodule JidoCode.Tools.Introspection.BoundsTest do
       assert grown < @limit
       Process.unlink(pid)
       Process.exit(pid, :kill)
+    end
+  end
+
+  describe "inspect_supervisor stays small" do
+    test "when there are 50,000 children" do
+      name = Processes.unique(:crowd)
+      {:ok, pid} = DynamicSupervisor.start_link(strategy: :one_for_one, name: name)
+
+      child = %{
+        id: :c,
+        restart: :temporary,
+        start: {:proc_lib, :start_link, [__MODULE__, :idle_child, [self()]]}
+      }
+
+      for _ <- 1..50_000, do: {:ok, _child} = DynamicSupervisor.start_child(pid, child)
+      Processes.await_in(pid, {:gen_server, :loop})
+
+      {{us, {:ok, result}}, grown} =
+        Memory.peak(fn ->
+          :timer.tc(fn -> SupervisorTree.execute(%{"supervisor" => inspect(name)}, @context) end)
+        end)
+
+      assert us < 2_000_000
+      assert result["children_count"] == 50_000
+      assert length(result["children"]) == 50
+      assert result["truncated"]
+      assert result["note"] =~ "sample"
+      assert grown < @limit
+
+      Process.unlink(pid)
+      Process.exit(pid, :kill)
+    end
+  end
+
+  @doc false
+  def idle_child(_test) do
+    :proc_lib.init_ack({:ok, self()})
+
+    receive do
+      :stop -> :ok
     end
   end
 end

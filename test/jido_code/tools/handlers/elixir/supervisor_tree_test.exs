@@ -1,0 +1,258 @@
+defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTreeTest do
+  use ExUnit.Case, async: true
+
+  alias JidoCode.Tools.Handlers.Elixir.SupervisorTree
+  alias JidoCode.Tools.Test.{Events, Processes}
+  alias JidoCode.Tools.Test.Processes.Server
+
+  @context %{project_namespaces: :all, session_id: "s"}
+  @secret Enum.map_join(1..4, &Integer.to_string(&1 * 5_557, 36))
+
+  defp look(name, args \\ %{}) do
+    SupervisorTree.execute(Map.put(args, "supervisor", inspect(name)), @context)
+  end
+
+  defp supervisor(children) do
+    name = Processes.unique(:supervisor)
+    spec = %{id: name, type: :supervisor, start: {Supervisor, :start_link, [children, options(name)]}}
+    pid = start_supervised!(spec)
+    Processes.await_in(pid, {:gen_server, :loop})
+    {name, pid}
+  end
+
+  defp options(name), do: [strategy: :one_for_one, name: name, max_restarts: 0]
+  defp worker(id), do: %{id: id, start: {Agent, :start_link, [fn -> 0 end]}}
+
+  defp below(id, children) do
+    %{id: id, type: :supervisor, start: {Supervisor, :start_link, [children, [strategy: :one_for_one]]}}
+  end
+
+  # A chain of supervisors, one below the other.
+  defp chain(0), do: [worker(:leaf)]
+  defp chain(depth), do: [below(:"level_#{depth}", chain(depth - 1))]
+
+  test "shows children as a tree and as data" do
+    not_started = %{id: :absent, start: {Function, :identity, [:ignore]}}
+    {name, _pid} = supervisor([worker(:a), below(:inner, [worker(:b), worker({:c, 1})]), not_started])
+    assert {:ok, result} = look(name)
+
+    assert result["tree"] == """
+           #{inspect(name)}
+           ├── [W] :a ●
+           ├── [S] :inner ●
+           │   ├── [W] :b ●
+           │   └── [W] {:c, 1} ●
+           └── [W] :absent ◌\
+           """
+
+    assert result["children_count"] == 3
+    assert result["truncated"] == false
+    refute Map.has_key?(result, "note")
+
+    assert [a, inner, absent] = result["children"]
+    assert %{"id" => ":a", "type" => "worker", "status" => "running", "modules" => ["Elixir.Agent"]} = a
+    assert a["pid"] =~ "#PID<"
+    refute Map.has_key?(a, "children")
+    assert %{"type" => "supervisor", "children" => [%{"id" => ":b"}, %{"id" => "{:c, 1}"}]} = inner
+    assert %{"status" => "not_started", "pid" => "undefined"} = absent
+
+    info = result["supervisor_info"]
+    assert info["name"] == inspect(name)
+    assert info["status"] == "waiting"
+
+    assert is_integer(info["message_queue_len"]) and is_integer(info["memory"]) and
+             is_integer(info["reductions"])
+  end
+
+  test "every kind of supervisor" do
+    tasks = Processes.unique(:tasks)
+    dynamic = Processes.unique(:dynamic)
+    registry = Processes.unique(:registry)
+    partitions = Processes.unique(:partitions)
+
+    start_supervised!({Task.Supervisor, name: tasks}, id: tasks)
+    start_supervised!({DynamicSupervisor, name: dynamic}, id: dynamic)
+    start_supervised!({Registry, keys: :unique, name: registry}, id: registry)
+
+    start_supervised!({PartitionSupervisor, child_spec: worker(:p), name: partitions, partitions: 3},
+      id: partitions
+    )
+
+    {:ok, _pid} = Task.Supervisor.start_child(tasks, fn -> Process.sleep(:infinity) end)
+    {:ok, _pid} = DynamicSupervisor.start_child(dynamic, worker(:x))
+
+    for {name, count} <- [
+          {tasks, 1},
+          {dynamic, 1},
+          {registry, 1},
+          {partitions, 3}
+        ] do
+      assert {:ok, %{"children_count" => ^count, "children" => [_ | _]}} = look(name)
+    end
+
+    assert {:ok, %{"children" => [%{"id" => ":undefined", "status" => "running"}]}} = look(dynamic)
+  end
+
+  test "descends as deep as asked, two levels unless asked, five at most" do
+    {name, _pid} = supervisor(chain(8))
+
+    lines = fn args ->
+      name |> look(args) |> elem(1) |> Map.fetch!("tree") |> String.split("\n") |> length()
+    end
+
+    assert lines.(%{"depth" => 1}) == 2
+    assert lines.(%{}) == 3
+    assert lines.(%{"depth" => 4}) == 5
+    assert lines.(%{"depth" => 5}) == 6
+    assert lines.(%{"depth" => 99}) == 6
+    assert lines.(%{"depth" => 0}) == 3
+  end
+
+  test "lists fifty children of a supervisor and says how many there are" do
+    {name, _pid} = supervisor(Enum.map(1..70, &worker/1))
+    assert {:ok, result} = look(name)
+    assert length(result["children"]) == 50
+    assert result["children_count"] == 70
+    assert result["truncated"] == true
+    assert result["tree"] =~ "└── ... 20 more"
+    assert Enum.map(result["children"], & &1["id"]) == Enum.map(1..50, &Integer.to_string/1)
+  end
+
+  test "the text of a large tree fits into a result, nearer levels first" do
+    long = &{:child, &1, String.duplicate("n", 150)}
+
+    {name, _pid} =
+      supervisor(Enum.map(1..40, fn i -> below(long.(i), Enum.map(1..40, &worker(long.(&1)))) end))
+
+    assert {:ok, result} = look(name, %{"depth" => 5})
+    assert length(result["children"]) == 40
+    assert characters(result) <= 30_000
+    assert result["note"] =~ "larger than what is shown"
+  end
+
+  test "ids are hidden and bounded like any term" do
+    {name, _pid} = supervisor([worker({:token, @secret}), worker(String.duplicate("x", 100_000))])
+    assert {:ok, result} = look(name)
+    refute inspect(result) =~ @secret
+    assert characters(result) < 2_000
+  end
+
+  test "a child that ended is shown as it is" do
+    dynamic = Processes.unique(:dynamic)
+    start_supervised!({DynamicSupervisor, name: dynamic, max_restarts: 0}, id: dynamic)
+    assert {:ok, %{"children" => [], "children_count" => 0, "tree" => tree}} = look(dynamic)
+    assert tree == inspect(dynamic)
+  end
+
+  describe "a busy supervisor" do
+    test "gets no message; its children are found by their links" do
+      name = Processes.unique(:busy)
+      {:ok, pid} = DynamicSupervisor.start_link(strategy: :one_for_one, name: name)
+      {:ok, child} = DynamicSupervisor.start_child(pid, {Server, {Processes.unique(:child), 1}})
+      test = self()
+
+      slow = fn ->
+        send(test, :starting)
+
+        receive do
+          :go_on -> :ignore
+        end
+      end
+
+      spawn_link(fn ->
+        DynamicSupervisor.start_child(pid, %{id: :slow, start: {:erlang, :apply, [slow, []]}})
+        send(test, :done)
+      end)
+
+      assert_receive :starting
+      :erlang.trace(pid, true, [:receive])
+
+      assert {:ok, result} = look(name)
+      assert result["note"] =~ "found by its links"
+      assert Enum.map(result["children"], & &1["pid"]) == [inspect(child)]
+      refute_received {:trace, ^pid, :receive, _message}
+
+      send(pid, :go_on)
+      assert_receive :done
+    end
+  end
+
+  describe "leaves alone what is no supervisor:" do
+    test "a GenServer, an Agent and a plain process live on, unasked" do
+      server = Processes.unique(:server)
+      agent = Processes.unique(:agent)
+      plain = Processes.unique(:plain)
+      start_supervised!({Server, {server, 1}})
+      start_supervised!(%{id: agent, start: {Agent, :start_link, [fn -> 0 end, [name: agent]]}})
+      Processes.start_plain(plain)
+
+      for name <- [server, agent, plain] do
+        pid = Process.whereis(name)
+        :erlang.trace(pid, true, [:receive])
+        assert {:error, message} = look(name)
+        assert message =~ "is not a supervisor"
+        assert Process.alive?(pid)
+        refute_received {:trace, ^pid, :receive, _message}
+      end
+    end
+  end
+
+  describe "refuses" do
+    test "what is no name, and what is not there" do
+      for {supervisor, text} <- [
+            {"", "Invalid supervisor name"},
+            {"#PID<0.1.0>", "Raw PIDs are not allowed"},
+            {"Nobody.Has.This.Name", "not found"}
+          ] do
+        assert {:error, message} = SupervisorTree.execute(%{"supervisor" => supervisor}, @context)
+        assert message =~ text
+      end
+
+      assert {:error, "Missing required parameter: supervisor"} = SupervisorTree.execute(%{}, @context)
+      assert {:error, "Invalid supervisor name" <> _} = SupervisorTree.execute(%{"supervisor" => 1}, @context)
+
+      {name, _pid} = supervisor([])
+      stop_supervised!(name)
+      assert {:error, message} = look(name)
+      assert message =~ "not registered"
+    end
+
+    test "supervisors of the runtime, with or without colon" do
+      for name <- [
+            "kernel_sup",
+            ":kernel_sup",
+            "logger_sup",
+            "Logger.Supervisor",
+            "elixir_sup",
+            ":kernel_safe_sup"
+          ] do
+        assert {:error, message} = SupervisorTree.execute(%{"supervisor" => name}, @context)
+        assert message =~ "blocked for security"
+      end
+    end
+
+    test "what is not the project's" do
+      {name, _pid} = supervisor([])
+
+      assert {:error, message} =
+               SupervisorTree.execute(%{"supervisor" => inspect(name)}, %{project_namespaces: ["X"]})
+
+      assert message =~ "project_namespaces"
+    end
+  end
+
+  test "emits its event, with the outcome" do
+    Events.record([[:jido_code, :elixir, :supervisor_tree]])
+    {name, _pid} = supervisor([])
+    look(name)
+    assert_received {:event, _, %{exit_code: 0}, %{status: :ok, session_id: "s"}}
+    SupervisorTree.execute(%{"supervisor" => "Nobody.Has.This.Name"}, @context)
+    assert_received {:event, _, %{exit_code: 1}, %{task: "Nobody.Has.This.Name", status: :error}}
+  end
+
+  # What a result's texts come to.
+  defp characters(term) when is_map(term), do: term |> Map.values() |> characters()
+  defp characters(term) when is_list(term), do: term |> Enum.map(&characters/1) |> Enum.sum()
+  defp characters(term) when is_binary(term), do: String.length(term)
+  defp characters(_term), do: 0
+end
