@@ -30,6 +30,8 @@ pub enum Error {
     NotSearchable,
     /// The system does not let us read the path.
     Unreadable,
+    /// An ignore file of the directory is no regular file or is absurdly large.
+    UnsafeRules,
     /// The token was set before the search ended.
     Cancelled,
     /// Time ran out before anything was found.
@@ -93,6 +95,9 @@ impl fmt::Display for Error {
                 f.write_str("the path is neither a directory nor a regular file")
             }
             Error::Unreadable => f.write_str("the path cannot be read"),
+            Error::UnsafeRules => {
+                f.write_str("an ignore file of the directory is not a small regular file")
+            }
             Error::Cancelled => f.write_str("cancelled"),
             Error::TimedOut { files_searched } => {
                 write!(f, "timed out after {files_searched} files, nothing found")

@@ -11,7 +11,8 @@
 //!   `.rgignore` hold, including those of the directories above. The excludes file of the machine's git
 //!   configuration is *not* read: a user's personal settings must not change what is found in a project;
 //! - symbolic links are not followed;
-//! - a file is binary from its first NUL byte on, and is not searched past it;
+//! - a file with a NUL byte is binary and is searched only up to the block of 64 KB that holds the first one.
+//!   Lines found before it are shown; a count of them is not;
 //! - UTF-16 files with a byte order mark are transcoded.
 //!
 //! What differs, because the caller shares its memory and its time with others: a file is skipped, and
@@ -41,7 +42,9 @@ mod gather;
 mod listing;
 mod pattern;
 mod place;
+mod reader;
 mod report;
+mod rules;
 mod run;
 mod stop;
 

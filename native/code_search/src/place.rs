@@ -1,11 +1,13 @@
 //! Where a search may read: the project's root, and the part of it that is searched.
 
 use crate::error::Error;
-use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// The root, held open, and the place under it where a search starts, links resolved.
@@ -52,12 +54,19 @@ impl Place {
 
     /// The path relative to the root; `None` for what is not beneath it.
     pub(crate) fn relative<'a>(&self, path: &'a Path) -> Option<&'a Path> {
-        path.strip_prefix(&self.root).ok()
+        let root = self.root.as_os_str().as_bytes();
+        let rest = path.as_os_str().as_bytes().strip_prefix(root)?;
+        let rest = if root.ends_with(b"/") {
+            rest
+        } else {
+            rest.strip_prefix(b"/")?
+        };
+        Some(Path::new(OsStr::from_bytes(rest)))
     }
 
-    /// Opens the regular file at `relative`, following no link on the way. A pipe or a device that took
+    /// Opens the regular file at `relative`, following no link on the way, and tells its size. A pipe or a device that took
     /// the file's place since it was listed is refused and never waited for.
-    pub(crate) fn open(&self, relative: &Path) -> io::Result<File> {
+    pub(crate) fn open(&self, relative: &Path) -> io::Result<(File, u64)> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = if self.openat2 {
             openat2(&self.root_fd, relative, flags)?
@@ -65,8 +74,9 @@ impl Place {
             self.open_by_steps(relative, flags)?
         };
         let file = File::from(fd);
-        if file.metadata()?.is_file() {
-            Ok(file)
+        let metadata = file.metadata()?;
+        if metadata.is_file() {
+            Ok((file, metadata.len()))
         } else {
             Err(io::Error::other("not a regular file"))
         }
@@ -95,21 +105,6 @@ impl Place {
         let at = parent.as_ref().unwrap_or(&self.root_fd);
         Ok(rustix::fs::openat(at, *file, step | flags, Mode::empty())?)
     }
-
-    /// Whether the rule files of a directory can be read without waiting and without taking much memory.
-    /// They are read by path, by code that would wait for ever on a named pipe.
-    pub(crate) fn has_safe_rules(directory: &Path) -> bool {
-        const MAX_RULES: i64 = 1 << 20;
-        [".gitignore", ".ignore", ".rgignore"].iter().all(|name| {
-            match rustix::fs::statat(rustix::fs::CWD, directory.join(name), AtFlags::empty()) {
-                Ok(stat) => {
-                    let kind = rustix::fs::FileType::from_raw_mode(stat.st_mode);
-                    kind.is_dir() || (kind.is_file() && stat.st_size <= MAX_RULES)
-                }
-                Err(_) => true,
-            }
-        })
-    }
 }
 
 fn openat2(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
@@ -125,7 +120,7 @@ fn openat2(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
 }
 
 fn resolve_base(root: &Path, path: &Path) -> Result<PathBuf, Error> {
-    if std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()).contains(&0) {
+    if path.as_os_str().as_bytes().contains(&0) {
         return Err(Error::NotFound);
     }
     let typed = root.join(path);

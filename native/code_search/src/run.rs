@@ -9,8 +9,10 @@
 use crate::gather::{Found, Gather, Row, RowKind, Wanted};
 use crate::listing::{Listing, name};
 use crate::place::Place;
+use crate::reader::{HEAD, Reader};
 use crate::report::{Report, Skipped};
-use crate::stop::{CancelToken, Stop, Stoppable};
+use crate::rules::Rules;
+use crate::stop::{CancelToken, Stop};
 use crate::{Error, Options, OutputMode, file_type, pattern};
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
@@ -25,7 +27,7 @@ use std::time::{Duration, Instant};
 
 /// Memory for the text of one file on one thread: the longest line that is searched or, in multi-line
 /// mode, the largest file.
-pub const FILE_MEMORY: usize = 8 << 20;
+pub const FILE_MEMORY: usize = 4 << 20;
 
 /// Most searches at one time in this process; further ones are refused as [`Error::Busy`].
 pub const MAX_RUNNING: usize = 16;
@@ -120,8 +122,8 @@ impl Search {
             Worker::new(&task).search(&place.base);
             return Ok(());
         }
-        if !Place::has_safe_rules(&place.base) {
-            return Err(Error::Unreadable);
+        if !shared.rules.admit(&place.base) {
+            return Err(Error::UnsafeRules);
         }
         walker(&place, types, options, shared, stop)
             .build_parallel()
@@ -156,7 +158,13 @@ fn walker(
     walk.follow_links(false)
         .git_global(false)
         .add_custom_ignore_filename(".rgignore")
-        .parents(place.base.ancestors().skip(1).all(Place::has_safe_rules))
+        .parents(
+            place
+                .base
+                .ancestors()
+                .skip(1)
+                .all(|above| shared.rules.admit(above)),
+        )
         .threads(options.threads.unwrap_or_else(parallelism));
     if let Some(types) = types {
         walk.types(types);
@@ -172,7 +180,7 @@ fn walker(
             shared.stopped.store(true, Ordering::Relaxed);
             return false;
         }
-        let safe = Place::has_safe_rules(entry.path());
+        let safe = shared.rules.admit(entry.path());
         if !safe {
             shared.unsafe_rules.fetch_add(1, Ordering::Relaxed);
         }
@@ -211,6 +219,7 @@ impl Drop for Slot {
 #[derive(Debug)]
 struct Shared {
     listing: Mutex<Listing>,
+    rules: Rules,
     total: AtomicU64,
     files_matched: AtomicU64,
     files_searched: AtomicU64,
@@ -226,6 +235,7 @@ impl Shared {
         let limit = options.head_limit.unwrap_or(usize::MAX);
         Shared {
             listing: Mutex::new(Listing::new(limit, options.budget)),
+            rules: Rules::default(),
             total: AtomicU64::new(0),
             files_matched: AtomicU64::new(0),
             files_searched: AtomicU64::new(0),
@@ -278,9 +288,11 @@ struct Worker<'a> {
     task: &'a Task<'a>,
     /// A clone per thread: clones don't contend for the matcher's caches.
     matcher: RegexMatcher,
-    /// For files whose lines may be shown, and for files that are only counted.
     full: Searcher,
-    count: Searcher,
+    /// For files that are only counted. Not in multi-line mode, where each searcher keeps a buffer as
+    /// large as the largest file that it saw.
+    count: Option<Searcher>,
+    head: Box<[u8]>,
     listing_full: bool,
 }
 
@@ -294,20 +306,19 @@ impl<'a> Worker<'a> {
             .heap_limit(Some(FILE_MEMORY))
             .multi_line(options.multiline)
             .line_number(false);
-        let count = searcher.build();
-        let full = match options.output_mode {
-            OutputMode::Content => searcher
+        let count = (!options.multiline).then(|| searcher.build());
+        if options.output_mode == OutputMode::Content {
+            searcher
                 .line_number(true)
                 .before_context(options.context_before)
-                .after_context(options.context_after)
-                .build(),
-            _ => count.clone(),
-        };
+                .after_context(options.context_after);
+        }
         Worker {
             task,
             matcher: task.matcher.clone(),
-            full,
+            full: searcher.build(),
             count,
+            head: vec![0; HEAD].into(),
             listing_full: false,
         }
     }
@@ -323,18 +334,17 @@ impl<'a> Worker<'a> {
         let Some(relative) = place.relative(path) else {
             return;
         };
-        let file = match place.open(relative) {
-            Ok(file) => file,
+        let (file, size) = match place.open(relative) {
+            Ok(opened) => opened,
             Err(_) => {
                 shared.unreadable.fetch_add(1, Ordering::Relaxed);
                 return;
             }
         };
         let wanted = self.wanted(relative);
-        let searcher = if wanted.is_some() {
-            &mut self.full
-        } else {
-            &mut self.count
+        let searcher = match &mut self.count {
+            Some(count) if wanted.is_none() => count,
+            _ => &mut self.full,
         };
         let mut gather = Gather::new(
             &self.matcher,
@@ -342,9 +352,8 @@ impl<'a> Worker<'a> {
             options.multiline,
             wanted,
         );
-        let size = file.metadata().map_or(0, |metadata| metadata.len());
-        let outcome =
-            searcher.search_reader(&self.matcher, Stoppable { inner: file, stop }, &mut gather);
+        let reader = Reader::new(file, size, stop, &mut self.head);
+        let outcome = searcher.search_reader(&self.matcher, reader, &mut gather);
         let found = gather.into_found();
         if outcome.is_err() {
             if stop.reached() {

@@ -1,6 +1,5 @@
 //! When a search has to end before it is done.
 
-use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -36,20 +35,5 @@ pub(crate) struct Stop {
 impl Stop {
     pub(crate) fn reached(&self) -> bool {
         self.token.is_cancelled() || Instant::now() >= self.deadline
-    }
-}
-
-/// A reader that fails once the search has to end, so that a big file is left between two reads.
-pub(crate) struct Stoppable<'a, R> {
-    pub(crate) inner: R,
-    pub(crate) stop: &'a Stop,
-}
-
-impl<R: Read> Read for Stoppable<'_, R> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.stop.reached() {
-            return Err(io::Error::other("stopped"));
-        }
-        self.inner.read(buf)
     }
 }
