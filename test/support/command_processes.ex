@@ -9,14 +9,14 @@ defmodule JidoCode.Tools.Test.CommandProcesses do
   @spec mark() :: %{String.t() => String.t()}
   def mark, do: %{@variable => "mark-#{System.pid()}-#{System.unique_integer([:positive])}"}
 
-  @doc "Ids of the living processes that carry the mark."
+  @doc "Ids of the living processes that have these variables."
   @spec marked(%{String.t() => String.t()}) :: [pos_integer()]
-  def marked(%{@variable => mark}) do
-    wanted = "#{@variable}=#{mark}"
+  def marked(variables) do
+    wanted = for {name, value} <- variables, do: "#{name}=#{value}"
 
     for pid <- all(),
         {:ok, environment} <- [File.read("/proc/#{pid}/environ")],
-        wanted in String.split(environment, <<0>>),
+        wanted -- String.split(environment, <<0>>) == [],
         do: pid
   end
 

@@ -60,7 +60,7 @@ defmodule JidoCode.Tools.Command do
   | `:memory_bytes` | 4 GiB of private writable memory | each process |
   | `:open_files` | 4,096 | each process |
   | `:file_bytes` | 2 GiB | each file |
-  | `:processes` | none | the tree by a pids cgroup; else the user, but root is exempt: the result says which |
+  | `:processes` | 2,048, threads included | the tree by a pids cgroup; else the user, but root is exempt: the result says which |
 
   `config :jido_code, command_limits: [...]` changes these defaults, and `command_temp_dir:` the place of the temporary
   folders.

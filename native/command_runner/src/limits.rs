@@ -138,14 +138,6 @@ impl Applied {
         pairs.extend(processes.map(|by| (Term::text("processes"), Term::text(by))));
         Term::Map(pairs)
     }
-
-    /// Why a limit that was asked for does not hold, if one doesn't.
-    pub fn missing(&self) -> Option<&str> {
-        match &self.processes {
-            Processes::Not(reason) => Some(reason),
-            _ => None,
-        }
-    }
 }
 
 fn exactly(value: u64) -> Rlimit {

@@ -319,11 +319,7 @@ impl Job {
         let confinement =
             Confinement::prepare(spec.policy.clone()).map_err(|error| ("confinement", error))?;
         if spec.policy.required {
-            let missing: Vec<&str> = confinement
-                .missing()
-                .into_iter()
-                .chain(limits.missing())
-                .collect();
+            let missing = confinement.missing();
             if !missing.is_empty() {
                 return Err(("confinement", missing.join("; ")));
             }

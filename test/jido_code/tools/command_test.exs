@@ -393,12 +393,10 @@ defmodule JidoCode.Tools.CommandTest do
       result = run!(bomb, limits: [processes: 20], env: mark, timeout: 30_000)
 
       case result.limits["processes"] do
-        "not applied: " <> _reason ->
-          assert {:error, {:confinement, _}} =
-                   Command.run(["true"], limits: [processes: 20], confinement: :required)
-
-        _applied ->
-          assert String.to_integer(out(result)) < 20
+        "whole tree" -> assert String.to_integer(out(result)) < 20
+        # Others of the user's may have ended since they were counted.
+        "all processes of the user" -> assert String.to_integer(out(result)) < 50
+        "not applied: " <> _reason -> assert out(result) == "60"
       end
 
       assert marked(mark) == []

@@ -16,7 +16,7 @@ defmodule JidoCode.Tools.Command.Options do
     memory_bytes: 4 * 1024 * 1024 * 1024,
     open_files: 4_096,
     file_bytes: 2 * 1024 * 1024 * 1024,
-    processes: nil
+    processes: 2_048
   ]
 
   @doc "The spec with all that the runner needs, and `:scratch`, the path of the private temporary folder."
