@@ -2,7 +2,7 @@ defmodule JidoCode.Tools.Introspection.BoundsTest do
   # The memory of the whole VM is measured, so nothing may run beside it.
   use ExUnit.Case, async: false
 
-  alias JidoCode.Tools.Handlers.Elixir.{ProcessState, SupervisorTree}
+  alias JidoCode.Tools.Handlers.Elixir.{EtsInspect, ProcessState, SupervisorTree}
   alias JidoCode.Tools.Test.{Memory, Processes}
 
   @context %{project_namespaces: :all}
@@ -96,6 +96,73 @@ defmodule JidoCode.Tools.Introspection.BoundsTest do
 
       Process.unlink(pid)
       Process.exit(pid, :kill)
+    end
+  end
+
+  describe "ets_inspect stays small" do
+    defp table(rows, options \\ []) do
+      table = :ets.new(Processes.unique(:table), [:named_table, :public | options])
+      :ets.insert(table, rows)
+      {inspect(table), table}
+    end
+
+    defp timed_peak(args) do
+      {{us, {:ok, result}}, grown} =
+        Memory.peak(fn -> :timer.tc(fn -> EtsInspect.execute(args, @context) end) end)
+
+      {us, result, grown}
+    end
+
+    test "with 500,000 rows" do
+      {name, _table} = table(for n <- 1..500_000, do: {n, "row"})
+
+      for args <- [%{"operation" => "sample", "limit" => 100}, %{"operation" => "lookup", "key" => "77"}] do
+        {us, result, grown} = timed_peak(Map.put(args, "table", name))
+        assert us < 1_000_000
+        assert result["count"] > 0
+        assert grown < @limit
+      end
+    end
+
+    test "with 200,000 rows under one key of a bag" do
+      {name, _table} =
+        table(for(n <- 1..200_000, do: {:k, n, "some more text in each row"}), [:duplicate_bag])
+
+      for args <- [
+            %{"operation" => "sample", "limit" => 100},
+            %{"operation" => "lookup", "key" => ":k", "limit" => 100}
+          ] do
+        {us, result, grown} = timed_peak(Map.put(args, "table", name))
+        assert us < 1_000_000
+        assert result["result"] == []
+        assert result["truncated"]
+        assert result["note"] =~ "200000 rows"
+        assert grown < @limit
+      end
+    end
+
+    test "with a single row of ten megabytes" do
+      {name, _table} = table([{1, Enum.to_list(1..650_000)}])
+
+      for args <- [%{"operation" => "sample"}, %{"operation" => "lookup", "key" => "1"}] do
+        {us, result, grown} = timed_peak(Map.put(args, "table", name))
+        assert us < 2_000_000
+        assert [row] = result["result"]
+        assert row =~ "more"
+        assert grown < @limit
+      end
+    end
+
+    test "with rows too large to be copied" do
+      # Unfolds to about 250 MB in the table, where it lies before the measurement begins.
+      {name, table} = table([{1, Enum.reduce(1..23, [:x], fn _, inner -> [inner | inner] end)}])
+      assert :ets.info(table, :memory) > 10_000_000
+
+      {_us, result, grown} = timed_peak(%{"operation" => "sample", "table" => name})
+      assert result["result"] == []
+      assert result["note"] =~ "too large"
+      assert grown < @limit
+      :ets.delete(table)
     end
   end
 
