@@ -1,1 +1,462 @@
-//! Placeholder.
+//! Removes secrets from text: tokens by their form, values by their surroundings, and the secrets that this node knows.
+//!
+//! [`Sanitizer::scan`] says what must go, [`Sanitizer::redact`] writes the redacted text. Both take any bytes, run in linear time,
+//! and never panic. Only values are replaced; keys, quotation marks and brackets stay, so that JSON remains JSON and Elixir
+//! remains parseable. References (`$DB_PASSWORD`, `System.fetch_env!("X")`), placeholders (`<token>`, `***`) and public
+//! look-alikes (publishable keys, digests, UUIDs) stay.
+//!
+//! How a text is walked:
+//!
+//! 1. a prefilter finds the few places where a rule's fixed piece occurs ([`prefilter`]);
+//! 2. each is confirmed: a token family ([`families`], [`runs`]), a private key ([`pem`]), a URL ([`url`]), or a telling name with
+//!    its value ([`contexts`], with [`keys`] for names, [`literal`] for values, [`judge`] for the decision);
+//! 3. where colour codes, zero-width characters and the like occur, this is done on a readable view of the text ([`view`]);
+//! 4. known values are searched for exactly ([`known`]), the configured rules run, and all findings are merged.
+
+mod contexts;
+mod engine;
+mod families;
+mod judge;
+mod keys;
+mod known;
+mod literal;
+mod pem;
+mod prefilter;
+mod rules;
+mod runs;
+mod shape;
+mod url;
+mod view;
+
+pub use keys::KeyClass;
+pub use known::KnownSecrets;
+pub use rules::RuleInfo;
+
+use engine::{Engine, Found, normal};
+use regex_automata::meta::Regex;
+use regex_automata::util::syntax;
+use rules::{RULES, Rule};
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::OnceLock;
+
+/// What a user adds to the built-in rules.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// Patterns of tokens that the built-in rules don't know.
+    pub rules: Vec<UserRule>,
+    /// Names whose values are secret: compared without case and separators.
+    pub fields: Vec<String>,
+}
+
+/// A pattern and what takes its matches' place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserRule {
+    /// Snake-case, not a built-in rule's name.
+    pub name: String,
+    /// A regular expression without look-around and back references, so that it runs in linear time. A group named `secret`
+    /// limits what is replaced to that group.
+    pub pattern: String,
+    /// What takes the match's place: printable ASCII without quotation marks and backslashes.
+    pub replacement: String,
+}
+
+/// Why a configuration is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A rule's name is not made of 1 to 64 small letters, digits and underscores, or is taken.
+    RuleName {
+        /// The name as given.
+        name: String,
+    },
+    /// A rule's pattern does not compile, or matches the empty string.
+    Pattern {
+        /// The rule.
+        name: String,
+        /// What is wrong with the pattern.
+        reason: String,
+    },
+    /// A rule's replacement is empty, too long, or would break strings around it.
+    Replacement {
+        /// The rule.
+        name: String,
+    },
+    /// A field name is not made of 2 to 64 letters, digits and separators.
+    Field {
+        /// The name as given.
+        name: String,
+    },
+    /// More rules or fields than are allowed.
+    TooMany {
+        /// What there is too much of: `"rules"` or `"fields"`.
+        what: &'static str,
+        /// How many are allowed.
+        allowed: usize,
+    },
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConfigError::RuleName { name } => {
+                write!(
+                    f,
+                    "redaction rule {name:?}: a name is 1 to 64 of a-z, 0-9 and _, and no other rule's"
+                )
+            }
+            ConfigError::Pattern { name, reason } => write!(f, "redaction rule {name:?}: {reason}"),
+            ConfigError::Replacement { name } => write!(
+                f,
+                "redaction rule {name:?}: a replacement is 1 to 64 printable ASCII characters without quotation marks and backslashes"
+            ),
+            ConfigError::Field { name } => {
+                write!(
+                    f,
+                    "sensitive field {name:?}: a name is 2 to 64 of a-z, A-Z, 0-9, _, - and ."
+                )
+            }
+            ConfigError::TooMany { what, allowed } => {
+                write!(f, "too many {what}: {allowed} are allowed")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+const MAX_USER_RULES: usize = 200;
+const MAX_USER_FIELDS: usize = 500;
+
+struct CompiledRule {
+    rule: UserRule,
+    regex: Regex,
+    secret_group: Option<usize>,
+}
+
+/// The redactor. Immutable and shared by all threads; building it costs some milliseconds and is done once.
+pub struct Sanitizer {
+    engine: Engine,
+    fields: HashSet<Vec<u8>>,
+    user: Vec<CompiledRule>,
+}
+
+impl fmt::Debug for Sanitizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sanitizer")
+            .field("user_rules", &self.user.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A stretch of a text that must go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span<'s> {
+    /// The first byte.
+    pub start: usize,
+    /// The byte after the last one.
+    pub end: usize,
+    /// What takes its place.
+    pub replacement: &'s str,
+    /// The name of the rule that found it.
+    pub rule: &'s str,
+}
+
+/// What a scan found. Nothing is allocated when nothing was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Findings<'s> {
+    /// In ascending order, without overlaps.
+    pub spans: Vec<Span<'s>>,
+    /// Some of the text took more work than allowed; its long words are among the spans.
+    pub over_budget: bool,
+}
+
+/// A redacted text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redacted {
+    /// The text with every finding replaced.
+    pub text: Vec<u8>,
+    /// How many stretches were replaced.
+    pub count: usize,
+    /// As in [`Findings`].
+    pub over_budget: bool,
+}
+
+impl Sanitizer {
+    /// Checks a configuration and builds the redactor.
+    pub fn new(config: Config) -> Result<Sanitizer, ConfigError> {
+        if config.rules.len() > MAX_USER_RULES {
+            return Err(ConfigError::TooMany {
+                what: "rules",
+                allowed: MAX_USER_RULES,
+            });
+        }
+        if config.fields.len() > MAX_USER_FIELDS {
+            return Err(ConfigError::TooMany {
+                what: "fields",
+                allowed: MAX_USER_FIELDS,
+            });
+        }
+        let mut added = HashSet::new();
+        for name in &config.fields {
+            let plain = name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'));
+            let key = normal(name.as_bytes());
+            if !plain || !(2..=64).contains(&name.len()) || key.len() < 2 {
+                return Err(ConfigError::Field { name: name.clone() });
+            }
+            added.insert(key);
+        }
+        let mut user: Vec<CompiledRule> = Vec::new();
+        for rule in config.rules {
+            let taken = RULES.iter().any(|r| r.name == rule.name)
+                || user.iter().any(|r| r.rule.name == rule.name);
+            user.push(compile(rule, taken)?);
+        }
+        let fields = keys::FIELDS
+            .iter()
+            .map(|name| normal(name.as_bytes()))
+            .chain(added.iter().cloned())
+            .collect();
+        Ok(Sanitizer {
+            engine: Engine::new(added, &config.fields),
+            fields,
+            user,
+        })
+    }
+
+    /// The redactor with built-in rules only, built at first use.
+    pub fn built_in() -> &'static Sanitizer {
+        static BUILT_IN: OnceLock<Sanitizer> = OnceLock::new();
+        BUILT_IN.get_or_init(|| Sanitizer {
+            engine: Engine::new(HashSet::new(), &[]),
+            fields: keys::FIELDS
+                .iter()
+                .map(|name| normal(name.as_bytes()))
+                .collect(),
+            user: Vec::new(),
+        })
+    }
+
+    /// Finds what must go from `text`. `known` are the exact values of this node.
+    pub fn scan(&self, text: &[u8], known: &KnownSecrets) -> Findings<'_> {
+        let (mut found, over_budget) = match self.engine.walk(text, false) {
+            Ok(mut scan) => {
+                self.extras(text, known, &mut scan.found);
+                (scan.found, scan.over_budget)
+            }
+            Err(()) => {
+                let view = view::View::of(text);
+                let Ok(mut scan) = self.engine.walk(&view.text, true) else {
+                    return Findings::default();
+                };
+                self.extras(&view.text, known, &mut scan.found);
+                let mut found = scan.found;
+                for span in &mut found {
+                    (span.start, span.end) = view.origin(span.start, span.end);
+                }
+                (found, scan.over_budget)
+            }
+        };
+        if found.is_empty() {
+            return Findings {
+                spans: Vec::new(),
+                over_budget,
+            };
+        }
+        Findings {
+            spans: self.merge(&mut found),
+            over_budget,
+        }
+    }
+
+    /// Known values and the configured rules.
+    fn extras(&self, text: &[u8], known: &KnownSecrets, found: &mut Vec<Found>) {
+        known.each(text, |start, end| {
+            found.push(Found {
+                start,
+                end,
+                rule: Rule::Known as u16,
+                rank: 4,
+            })
+        });
+        for (i, user) in self.user.iter().enumerate() {
+            let rule = (RULES.len() + i) as u16;
+            match user.secret_group {
+                None => {
+                    for hit in user.regex.find_iter(text).filter(|hit| !hit.is_empty()) {
+                        found.push(Found {
+                            start: hit.start(),
+                            end: hit.end(),
+                            rule,
+                            rank: 5,
+                        });
+                    }
+                }
+                Some(group) => {
+                    for captures in user.regex.captures_iter(text) {
+                        if let Some(span) =
+                            captures.get_group(group).filter(|span| !span.is_empty())
+                        {
+                            found.push(Found {
+                                start: span.start,
+                                end: span.end,
+                                rule,
+                                rank: 5,
+                            });
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Joins findings that overlap; the higher rank names the replacement, among equals the longer.
+    fn merge(&self, found: &mut [Found]) -> Vec<Span<'_>> {
+        found.sort_unstable_by_key(|f| (f.start, f.end));
+        let mut spans: Vec<Span<'_>> = Vec::with_capacity(found.len());
+        let mut whole: Option<Found> = None;
+        let mut winner = 0;
+        for next in found.iter() {
+            match &mut whole {
+                Some(current) if next.start < current.end => {
+                    current.end = current.end.max(next.end);
+                    let length = next.end - next.start;
+                    if next.rank > current.rank || next.rank == current.rank && length > winner {
+                        (current.rule, current.rank, winner) = (next.rule, next.rank, length);
+                    }
+                }
+                _ => {
+                    spans.extend(whole.take().map(|done| self.span(done)));
+                    whole = Some(*next);
+                    winner = next.end - next.start;
+                }
+            }
+        }
+        spans.extend(whole.map(|done| self.span(done)));
+        spans
+    }
+
+    fn span(&self, found: Found) -> Span<'_> {
+        let (rule, replacement) = match RULES.get(usize::from(found.rule)) {
+            Some(info) => (info.name, info.replacement),
+            None => {
+                let user = &self.user[usize::from(found.rule) - RULES.len()].rule;
+                (user.name.as_str(), user.replacement.as_str())
+            }
+        };
+        Span {
+            start: found.start,
+            end: found.end,
+            replacement,
+            rule,
+        }
+    }
+
+    /// The text without its secrets, or `None` when there are none, for the caller to keep its own bytes.
+    pub fn redact(&self, text: &[u8], known: &KnownSecrets) -> Option<Redacted> {
+        let findings = self.scan(text, known);
+        if findings.spans.is_empty() {
+            return None;
+        }
+        let mut out = Vec::with_capacity(text.len());
+        let mut copied = 0;
+        for span in &findings.spans {
+            out.extend_from_slice(&text[copied..span.start]);
+            out.extend_from_slice(span.replacement.as_bytes());
+            copied = span.end;
+        }
+        out.extend_from_slice(&text[copied..]);
+        Some(Redacted {
+            text: out,
+            count: findings.spans.len(),
+            over_budget: findings.over_budget,
+        })
+    }
+
+    /// What the name of a map key, a keyword or a pair's first element says about its value.
+    pub fn key_class(&self, key: &[u8]) -> KeyClass {
+        if key.is_empty() || key.len() > keys::MAX_NAME {
+            return KeyClass::None;
+        }
+        if key.len() <= 64 {
+            let mut buffer = [0u8; 64];
+            let mut length = 0;
+            for b in key.iter().filter(|b| b.is_ascii_alphanumeric()) {
+                buffer[length] = b.to_ascii_lowercase();
+                length += 1;
+            }
+            if self.fields.contains(&buffer[..length]) {
+                return KeyClass::Field;
+            }
+        }
+        keys::classify(key)
+    }
+
+    /// Must a string go that stands under a key of this class?
+    pub fn value_is_secret(&self, class: KeyClass, value: &[u8]) -> bool {
+        judge::quoted_is_secret(class, b"", value)
+    }
+}
+
+fn compile(rule: UserRule, taken: bool) -> Result<CompiledRule, ConfigError> {
+    let plain = rule
+        .name
+        .bytes()
+        .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    if taken || !plain || !(1..=64).contains(&rule.name.len()) {
+        return Err(ConfigError::RuleName { name: rule.name });
+    }
+    let printable = rule
+        .replacement
+        .bytes()
+        .all(|b| (b' '..=b'~').contains(&b) && !matches!(b, b'"' | b'\'' | b'\\' | b'`'));
+    if !printable || !(1..=64).contains(&rule.replacement.len()) {
+        return Err(ConfigError::Replacement { name: rule.name });
+    }
+    let compiled = Regex::builder()
+        .configure(
+            Regex::config()
+                .nfa_size_limit(Some(1 << 20))
+                .utf8_empty(false),
+        )
+        .syntax(syntax::Config::new().utf8(false))
+        .build(&rule.pattern);
+    let regex = compiled.map_err(|error| {
+        let reason = error
+            .syntax_error()
+            .map_or_else(|| error.to_string(), ToString::to_string);
+        ConfigError::Pattern {
+            name: rule.name.clone(),
+            reason,
+        }
+    })?;
+    if regex.is_match(b"") {
+        return Err(ConfigError::Pattern {
+            name: rule.name,
+            reason: "the pattern matches the empty string".into(),
+        });
+    }
+    let secret_group = regex
+        .group_info()
+        .to_index(regex_automata::PatternID::ZERO, "secret");
+    Ok(CompiledRule {
+        rule,
+        regex,
+        secret_group,
+    })
+}
+
+/// The built-in rules, in order.
+pub fn rules() -> impl Iterator<Item = &'static RuleInfo> {
+    RULES.iter()
+}
+
+/// The built-in field names.
+pub fn sensitive_fields() -> &'static [&'static str] {
+    keys::FIELDS
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1490 @@
+//! Values that their surroundings give away: keys and separators, headers, command lines, SQL, markup, prose.
+
+use super::engine::Scan;
+use super::judge::{self, Place, bare_is_secret, is_placeholder, quoted_is_secret};
+use super::keys::{KeyClass, MAX_NAME, classify};
+use super::literal::{
+    Kind, Literal, Quote, Until, bare, bare_end, concatenated, decode_codes, marked, skip_blanks,
+    skip_space,
+};
+use super::rules::Rule;
+use super::shape::*;
+
+/// The bytes of a name.
+const NAME: u16 = ALNUM | US | DASH | DOT;
+
+/// What stands between a key and its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Separator {
+    Colon,
+    Arrow,
+    Equals,
+    /// `==` and the like: only a literal can be secret.
+    Compare,
+    /// A tuple or a call's arguments.
+    Comma,
+    /// `KEY || "default"`, `${KEY:-default}`.
+    Default,
+    /// A command's option, netrc, `ENV KEY value`.
+    Blank,
+    /// `<key>value</key>`.
+    Markup,
+    /// A table's cells.
+    Cell,
+    /// "the password is …".
+    Prose,
+    /// `{"name": KEY, "value": …}`.
+    Pair,
+}
+
+/// A key in the text.
+struct Key<'t> {
+    name: &'t [u8],
+    start: usize,
+    /// Leading dashes of a command's option.
+    dashes: usize,
+    quote: Option<Quote>,
+    atom: bool,
+}
+
+/// A telling word occurs at `at`: reads the whole name, what follows it, and the value.
+pub(crate) fn key(scan: &mut Scan, at: usize) {
+    if at < scan.key_end {
+        return;
+    }
+    let text = scan.text;
+    let end = run_end_capped(text, at, NAME, MAX_NAME);
+    let left = at
+        - text[..at]
+            .iter()
+            .rev()
+            .take(MAX_NAME)
+            .take_while(|&&b| is(b, NAME))
+            .count();
+    scan.key_end = end;
+    scan.spend(end - left);
+    // The `n` of a written line break belongs to no name.
+    let mut start = left;
+    if start > 0
+        && text[start - 1] == b'\\'
+        && matches!(text[start], b'n' | b't' | b'r')
+        && start < at
+    {
+        start += 1;
+    }
+    let dashes = text[start..end].iter().take_while(|&&b| b == b'-').count();
+    start += text[start..end]
+        .iter()
+        .take_while(|&&b| matches!(b, b'-' | b'.' | b'_'))
+        .count();
+    let trail = text[start.min(end)..end]
+        .iter()
+        .rev()
+        .take_while(|&&b| matches!(b, b'-' | b'.'))
+        .count();
+    let end = end - trail;
+    if start >= end {
+        return;
+    }
+    let quote = Quote::ending_at(text, start);
+    let before = if start > 0 { text[start - 1] } else { b'\n' };
+    let key = Key {
+        name: &text[start..end],
+        start,
+        dashes,
+        quote: quote.map(|(q, _)| q),
+        atom: before == b':',
+    };
+    let Some((separator, value, tight)) = separator(text, &key, end) else {
+        return;
+    };
+    let mut class = scan.class_of(key.name);
+    if class <= KeyClass::Weak {
+        class = class.max(two_words(text, start, key.name));
+    }
+    if class == KeyClass::None {
+        return;
+    }
+    // A URL's parameters are named tersely: `?key=…&sig=…`.
+    if class == KeyClass::Weak && tight && matches!(before, b'?' | b'&') {
+        class = KeyClass::Token;
+    }
+    judge_value(scan, &key, class, separator, value, tight);
+}
+
+/// `API key`, `secret access key`: the word before a key in prose.
+fn two_words(text: &[u8], start: usize, name: &[u8]) -> KeyClass {
+    if start < 3 || text[start - 1] != b' ' || name.len() > 24 {
+        return KeyClass::None;
+    }
+    let from = start
+        - 1
+        - text[..start - 1]
+            .iter()
+            .rev()
+            .take(24)
+            .take_while(|&&b| is(b, WORD))
+            .count();
+    let mut joined = [0u8; 64];
+    let (first, length) = (&text[from..start - 1], start - 1 - from + 1 + name.len());
+    if first.is_empty() || length > joined.len() {
+        return KeyClass::None;
+    }
+    joined[..first.len()].copy_from_slice(first);
+    joined[first.len()] = b'_';
+    joined[first.len() + 1..length].copy_from_slice(name);
+    classify(&joined[..length])
+}
+
+/// What follows the key that ends at `end`: the separator, where the value may start, and whether no blank stands between.
+fn separator(text: &[u8], key: &Key, end: usize) -> Option<(Separator, usize, bool)> {
+    let mut at = end;
+    let mut closed = false;
+    if let Some(quote) = key.quote {
+        let (content, after, complete) = match Quote::open(text, at) {
+            Some((mark, after)) if matches!(quote, Quote::Spelled { .. }) || mark == quote => {
+                (at, after, true)
+            }
+            _ => {
+                if let Quote::Spelled { close } = quote {
+                    if text[at..].starts_with(close) {
+                        (at, at + close.len(), true)
+                    } else {
+                        (at, at, false)
+                    }
+                } else {
+                    (at, at, false)
+                }
+            }
+        };
+        if complete && content == at {
+            at = after;
+            closed = true;
+        }
+    }
+    if text[at..].starts_with(b">>") {
+        at += 2;
+    }
+    if closed && text.get(at) == Some(&b']') {
+        at += 1;
+    }
+    let mut called = false;
+    if text.get(at) == Some(&b')') {
+        at += 1;
+        called = true;
+    }
+    let gap = skip_blanks(text, at, 60);
+    let tight = gap == at;
+    let next = text.get(gap + 1).copied().unwrap_or(0);
+    let b = *text.get(gap)?;
+    if called && !matches!(b, b'|' | b'?' | b'o') {
+        return None;
+    }
+    let found = match b {
+        b'=' if next == b'>' => (Separator::Arrow, gap + 2),
+        b'=' if next == b'=' => (
+            Separator::Compare,
+            gap + 2 + usize::from(text.get(gap + 2) == Some(&b'=')),
+        ),
+        b'=' if next == b'~' => return None,
+        b'=' => (Separator::Equals, gap + 1),
+        b':' if next == b'=' => (Separator::Equals, gap + 2),
+        b':' if next == b':' => return None,
+        b':' if next == b'-' => (Separator::Default, gap + 2),
+        b':' if key.atom && tight && !closed => return None,
+        b':' => (Separator::Colon, gap + 1),
+        b'-' if next == b'>' => (Separator::Arrow, gap + 2),
+        b'|' if next == b'|' => (Separator::Default, gap + 2),
+        b'|' => (Separator::Cell, gap + 1),
+        b'?' if next == b'?' => (Separator::Default, gap + 2),
+        b'o' if called && next == b'r' => (Separator::Default, gap + 2),
+        b',' => {
+            let erlang = key.start > 0 && text[key.start - 1] == b'{';
+            if !closed && !key.atom && !erlang {
+                return None;
+            }
+            match pair_value(text, gap + 1) {
+                Some(value) => (Separator::Pair, value),
+                None => (Separator::Comma, gap + 1),
+            }
+        }
+        b'>' if key.start > 0 && matches!(text[key.start - 1], b'<' | b':') => {
+            (Separator::Markup, gap + 1)
+        }
+        b'<' if next == b'/' => (Separator::Pair, pair_value(text, gap)?),
+        b'\n' | b'\r' => (Separator::Pair, pair_value(text, gap)?),
+        _ if !tight && key.dashes > 0 => (Separator::Blank, gap),
+        _ if !tight && closed => (Separator::Pair, pair_value(text, gap)?),
+        _ if !tight => (Separator::Prose, gap),
+        b'\'' if text[key.start..end].eq_ignore_ascii_case(b"password") => (Separator::Blank, gap),
+        _ => return None,
+    };
+    let wide = text.get(found.1).is_none_or(|b| b.is_ascii_whitespace());
+    Some((found.0, found.1, tight && !wide))
+}
+
+/// The value's place in a pair of members `name` and `value`, from behind the name on.
+fn pair_value(text: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    if text[at..].starts_with(b"</") {
+        at = run_end_capped(text, at + 2, NAME | COLON, 40);
+        if text.get(at) != Some(&b'>') {
+            return None;
+        }
+        at += 1;
+    }
+    let limit = text.len().min(at + 160);
+    while at < limit {
+        match text[at] {
+            b' ' | b'\t' | b'\n' | b'\r' | b',' | b'<' | b':' | b'"' | b'\'' | b'-' | b'%'
+            | b'{' | b'}' | b'@' => at += 1,
+            b'\\' => {
+                at += if matches!(text.get(at + 1), Some(b'n' | b't' | b'r')) {
+                    2
+                } else {
+                    1
+                }
+            }
+            _ => break,
+        }
+    }
+    let end = run_end_capped(text, at, ALPHA | US, 24);
+    let word = &text[at..end];
+    const NAMES: &[&[u8]] = &[
+        b"value",
+        b"val",
+        b"content",
+        b"secret_value",
+        b"plaintext",
+        b"default",
+        b"string",
+        b"defaultvalue",
+        b"default_value",
+        b"secretvalue",
+        b"secretstring",
+    ];
+    if !NAMES.iter().any(|name| word.eq_ignore_ascii_case(name)) {
+        return None;
+    }
+    let mut at = end;
+    if let Some((_, after)) = Quote::open(text, at) {
+        at = after;
+    }
+    at = skip_blanks(text, at, 20);
+    match text.get(at)? {
+        b'=' if text.get(at + 1) == Some(&b'>') => Some(at + 2),
+        b':' | b'=' | b',' | b'>' => Some(at + 1),
+        _ => None,
+    }
+}
+
+/// The value of a key whose class is known.
+fn judge_value(
+    scan: &mut Scan,
+    key: &Key,
+    class: KeyClass,
+    separator: Separator,
+    from: usize,
+    tight: bool,
+) {
+    let text = scan.text;
+    let mut at = skip_blanks(text, from, 80);
+    if matches!(text.get(at), Some(b'\n' | b'\r' | b'\\'))
+        && !matches!(
+            separator,
+            Separator::Prose | Separator::Blank | Separator::Cell
+        )
+    {
+        // The formatter puts a long literal on a line of its own.
+        let below = skip_space(text, at, 120);
+        if below > at
+            && (Quote::open(text, below).is_some() || matches!(text.get(below), Some(b'~' | b'<')))
+        {
+            at = below;
+        }
+    }
+    if at >= text.len() {
+        return;
+    }
+    if is_cookie_header(key.name) && !matches!(separator, Separator::Prose | Separator::Cell) {
+        return cookies(scan, key, at);
+    }
+    if class == KeyClass::Auth {
+        return authorization(scan, key, separator, at, tight);
+    }
+    if class == KeyClass::Url {
+        return address(scan, at);
+    }
+    if separator == Separator::Markup {
+        let end = at + memchr::memchr(b'<', &text[at..text.len().min(at + 4096)]).unwrap_or(0);
+        let value = &text[at..end];
+        if text[end..].starts_with(b"</") && quoted_is_secret(class, key.name, value) {
+            let lead = value.iter().take_while(|b| b.is_ascii_whitespace()).count();
+            let trail = value[lead..]
+                .iter()
+                .rev()
+                .take_while(|b| b.is_ascii_whitespace())
+                .count();
+            secret(scan, key, class, at + lead, end - trail);
+        }
+        return;
+    }
+    // `password: &str = "…"`, `var password string = "…"`: a type stands before the literal.
+    if matches!(separator, Separator::Colon | Separator::Prose) {
+        if let Some(value) = typed(text, at) {
+            at = value;
+        }
+    }
+    let Some(literal) = marked(text, at).or_else(|| wrapped(text, at)) else {
+        return bare_value(scan, key, class, separator, at, tight);
+    };
+    scan.spend(literal.end - literal.start);
+    match literal.kind {
+        Kind::Codes => codes(scan, key, class, literal),
+        Kind::Quoted(_) | Kind::Fenced => {
+            let words = separator == Separator::Prose;
+            let value = &text[literal.start..literal.end];
+            if words && !any(value, D) {
+                return;
+            }
+            // A comparison or a plain argument after a key-like word proves less than an assignment.
+            let class = if separator == Separator::Comma && !key.atom && class == KeyClass::Secret {
+                KeyClass::Token
+            } else {
+                class
+            };
+            let whole = concatenated(text, literal);
+            let joined = whole.end > literal.end
+                && quoted_is_secret(class, key.name, &text[literal.end..whole.end]);
+            if quoted_is_secret(class, key.name, value) || joined {
+                secret(scan, key, class, whole.start, whole.end);
+            }
+        }
+        Kind::Bare => {}
+    }
+    // `passwords: ["a", "b"]`
+    if text.get(at) == Some(&b'[') && literal.kind != Kind::Codes {
+        elements(scan, key, class, at);
+    }
+}
+
+/// Reports a value, under the rule that its key or its form calls for.
+fn secret(scan: &mut Scan, key: &Key, class: KeyClass, start: usize, end: usize) {
+    let value = &scan.text[start..end];
+    let rule = if value.starts_with(b"$2") || value.starts_with(b"$argon2") {
+        Rule::PasswordHash
+    } else if contains_ci(key.name, b"aws") && value.len() == 40 {
+        Rule::AwsSecret
+    } else if contains_ci(key.name, b"accountkey") || contains_ci(key.name, b"sharedaccesskey") {
+        Rule::Azure
+    } else if value.starts_with(b"django-insecure-") {
+        Rule::Django
+    } else if class == KeyClass::Password {
+        Rule::Password
+    } else if class == KeyClass::Field {
+        Rule::Field
+    } else if key.start > 0 && matches!(scan.text[key.start - 1], b'?' | b'&') {
+        Rule::UrlQuery
+    } else {
+        Rule::Secret
+    };
+    scan.add(start, end, rule, 1);
+    scan.value_until = scan.value_until.max(end);
+}
+
+/// `["a", "b"]` under a telling key.
+fn elements(scan: &mut Scan, key: &Key, class: KeyClass, from: usize) {
+    let text = scan.text;
+    let mut at = from + 1;
+    for _ in 0..32 {
+        at = skip_space(text, at, 120);
+        let Some(literal) = marked(text, at) else {
+            return;
+        };
+        scan.spend(literal.end - literal.start);
+        if matches!(literal.kind, Kind::Quoted(_))
+            && quoted_is_secret(class, key.name, &text[literal.start..literal.end])
+        {
+            secret(scan, key, class, literal.start, literal.end);
+        }
+        at = skip_space(text, literal.after, 120);
+        if text.get(at) != Some(&b',') {
+            return;
+        }
+        at += 1;
+    }
+}
+
+/// Skips a type and an equals sign: `&'static str = `.
+fn typed(text: &[u8], from: usize) -> Option<usize> {
+    let end = text.len().min(from + 48);
+    let equals = from
+        + text[from..end]
+            .iter()
+            .position(|&b| matches!(b, b'=' | b'"' | b'\n' | b',' | b';' | b'{'))?;
+    if text[equals] != b'='
+        || equals == from
+        || matches!(text.get(equals + 1), Some(b'=' | b'>'))
+        || matches!(text[equals - 1], b'!' | b'=')
+    {
+        return None;
+    }
+    let value = skip_space(text, equals + 1, 80);
+    Quote::open(text, value).map(|_| value)
+}
+
+/// `Base.decode64!("…")`, `Some("…")`, `~c` and the like: calls that only wrap the literal.
+fn wrapped(text: &[u8], at: usize) -> Option<Literal> {
+    let end = run_end_capped(text, at, WORD | DOT | COLON, 48);
+    let end = end + usize::from(text.get(end) == Some(&b'!'));
+    if end == at || text.get(end) != Some(&b'(') {
+        return None;
+    }
+    let name = text[at..end].rsplit(|&b| b == b'.' || b == b':').next()?;
+    const WRAPPERS: &[&[u8]] = &[
+        b"decode",
+        b"charlist",
+        b"to_atom",
+        b"from",
+        b"new",
+        b"some",
+        b"ok",
+        b"just",
+        b"bytes",
+        b"secretstr",
+        b"sensitive",
+        b"wrap",
+        b"of",
+        b"b64",
+        b"unhex",
+        b"fromhex",
+        b"a2b",
+        b"raw",
+    ];
+    let known = WRAPPERS.iter().any(|w| {
+        starts_ci(name, w)
+            || name.len() > w.len() && name[name.len() - w.len()..].eq_ignore_ascii_case(w)
+    }) || contains_ci(name, b"decode")
+        || contains_ci(name, b"secret");
+    if !known {
+        return None;
+    }
+    marked(text, skip_space(text, end + 1, 60))
+        .filter(|literal| matches!(literal.kind, Kind::Quoted(_)))
+}
+
+fn codes(scan: &mut Scan, key: &Key, class: KeyClass, literal: Literal) {
+    let mut decoded = std::mem::take(&mut scan.scratch);
+    if decode_codes(&scan.text[literal.start..literal.end], &mut decoded).is_some()
+        && quoted_is_secret(class, key.name, &decoded)
+    {
+        scan.add(literal.start, literal.end, Rule::Integers, 1);
+        scan.value_until = literal.end;
+    }
+    scan.scratch = decoded;
+}
+
+/// A value without quotation marks.
+fn bare_value(
+    scan: &mut Scan,
+    key: &Key,
+    class: KeyClass,
+    separator: Separator,
+    at: usize,
+    tight: bool,
+) {
+    let text = scan.text;
+    let mut place = place(text, key, tight);
+    if separator == Separator::Pair {
+        place = Place {
+            tight: true,
+            data: true,
+            ..place
+        };
+    }
+    let flag = key.dashes > 0;
+    let until = match separator {
+        Separator::Equals if tight && place.data && !flag && !in_settings(text, key.start) => {
+            Until::Blank
+        }
+        Separator::Colon if place.data && key.quote.is_none() => Until::Blank,
+        Separator::Blank => Until::Blank,
+        _ => Until::Punctuation,
+    };
+    // ODBC quotes with braces.
+    if tight && text[at] == b'{' && separator == Separator::Equals {
+        let end =
+            at + memchr::memchr2(b'}', b'\n', &text[at..text.len().min(at + 256)]).unwrap_or(0);
+        if text.get(end) == Some(&b'}')
+            && text[at..].get(1) != Some(&b'{')
+            && !text[at + 1..end]
+                .iter()
+                .any(|b| matches!(b, b'"' | b'\'' | b'{'))
+            && quoted_is_secret(class, key.name, &text[at + 1..end])
+            && in_settings(text, key.start)
+        {
+            secret(scan, key, class, at + 1, end);
+        }
+        return;
+    }
+    let mut literal = bare(text, at, until);
+    scan.spend(literal.end - literal.start);
+    // In a dotenv file a value may hold a semicolon; a token does not, nor does a password with another setting behind it.
+    if until == Until::Blank {
+        let value = &text[at..literal.end];
+        if let Some(cut) = memchr::memchr3(b';', b'&', b',', value) {
+            let next = run_end_capped(value, cut + 1, NAME | US, 40);
+            if class < KeyClass::Secret || next > cut + 1 && value.get(next) == Some(&b'=') {
+                literal.end = at + cut;
+            }
+        }
+    }
+    // A sentence ends with a mark that is no part of the value.
+    if matches!(
+        separator,
+        Separator::Prose | Separator::Colon | Separator::Cell
+    ) {
+        while literal.end > at
+            && matches!(text[literal.end - 1], b'.' | b',' | b')' | b';')
+            && text
+                .get(literal.end)
+                .is_none_or(|b| b.is_ascii_whitespace())
+        {
+            literal.end -= 1;
+        }
+    }
+    let value = &text[at..literal.end];
+    let call = matches!(text.get(literal.end), Some(b'(' | b'[' | b'{'));
+    let hit = match separator {
+        Separator::Compare | Separator::Markup | Separator::Comma => {
+            // `{password, hunter2}` may be a variable; an atom that looks random is a cookie.
+            value.first() == Some(&b':')
+                && bare_is_secret(
+                    class,
+                    key.name,
+                    &value[1..],
+                    Place {
+                        tight: true,
+                        data: true,
+                        screaming: true,
+                    },
+                )
+                && looks_random(&value[1..], false)
+        }
+        Separator::Prose => return prose(scan, key, class, at),
+        Separator::Cell => {
+            !call
+                && bare_is_secret(
+                    class,
+                    key.name,
+                    value,
+                    Place {
+                        tight: false,
+                        data: true,
+                        screaming: false,
+                    },
+                )
+        }
+        Separator::Blank => {
+            !call && !value.starts_with(b"-") && argument_is_secret(class, key.name, value, flag)
+        }
+        _ if flag && tight => !call && argument_is_secret(class, key.name, value, true),
+        _ if value.first() == Some(&b':') => {
+            !call
+                && looks_random(&value[1..], false)
+                && bare_is_secret(class, key.name, &value[1..], place)
+        }
+        _ => !call && bare_is_secret(class, key.name, value, place),
+    };
+    if hit {
+        let end = literal.end.max(if value.len() >= 200 {
+            bare_end(text, at, until)
+        } else {
+            0
+        });
+        secret(scan, key, class, at, end);
+    }
+}
+
+/// The argument of `--password`: a word of small letters only may be a usage text's.
+fn argument_is_secret(class: KeyClass, key: &[u8], value: &[u8], flag: bool) -> bool {
+    if class == KeyClass::Weak {
+        return bare_is_secret(
+            class,
+            key,
+            value,
+            Place {
+                tight: true,
+                data: true,
+                screaming: true,
+            },
+        );
+    }
+    if all(value, U | US | DASH) || value.len() < 3 {
+        return false;
+    }
+    if class >= KeyClass::Secret && flag {
+        return !is_placeholder(value)
+            && !value.iter().any(|b| matches!(b, b'[' | b'<' | b'{' | b'('))
+            && (any(value, D)
+                || value.iter().any(|b| {
+                    b.is_ascii_punctuation()
+                        && !matches!(b, b'-' | b'_' | b'.' | b'/' | b',' | b'=')
+                })
+                || surprise(value) > 3 * value.len() as i32);
+    }
+    bare_is_secret(
+        class,
+        key,
+        value,
+        Place {
+            tight: true,
+            data: true,
+            screaming: true,
+        },
+    )
+}
+
+/// Where a key stands in its line.
+fn place(text: &[u8], key: &Key, tight: bool) -> Place {
+    let line = text[..key.start]
+        .iter()
+        .rev()
+        .take(60)
+        .take_while(|&&b| b != b'\n')
+        .count();
+    let mut lead = &text[key.start - line..key.start];
+    if let Some(at) = memchr::memmem::rfind(lead, b"\\n") {
+        lead = &lead[at + 2..];
+    }
+    let lead = lead.trim_ascii();
+    let lead = lead.strip_suffix(b"$env:").unwrap_or(lead);
+    // Gutters: line numbers, diff signs, list dashes, comment signs, `path:12:`.
+    let gutter = lead.iter().all(|&b| {
+        matches!(
+            b,
+            b'+' | b'-' | b'>' | b'#' | b'|' | b'*' | b':' | b' ' | b'\t' | b'0'
+                ..=b'9' | b'"' | b'\'' | b'$' | b';'
+        )
+    }) || lead.last().is_some_and(|&b| matches!(b, b':' | b'-'))
+        && lead.len() > 4
+        && lead[..lead.len() - 1]
+            .last()
+            .is_some_and(u8::is_ascii_digit);
+    let word = lead
+        .rsplit(|b| b.is_ascii_whitespace())
+        .next()
+        .unwrap_or_default();
+    let exported = matches!(
+        word,
+        b"export"
+            | b"-x"
+            | b"set"
+            | b"SET"
+            | b"setenv"
+            | b"ENV"
+            | b"ARG"
+            | b"env"
+            | b"-e"
+            | b"--env"
+            | b"--build-arg"
+            | b"$"
+            | b"%"
+            | b"&&"
+            | b";"
+            | b"run"
+            | b"--set"
+            | b"Environment="
+            | b"\"Environment="
+            | b"environment:"
+    );
+    // Another setting of the same form right before: `A=1 B=2 cmd`, `host=x password=y`.
+    let chained = tight && word.contains(&b'=') && !word.ends_with(b",") && !word.ends_with(b"=");
+    let name = key.name;
+    let screaming = !name.iter().any(u8::is_ascii_lowercase) && any(name, U);
+    let data = gutter
+        || exported
+        || chained
+        || in_settings(text, key.start)
+        || screaming && tight && lead.is_empty();
+    Place {
+        tight,
+        data,
+        screaming,
+    }
+}
+
+/// Among `key=value` settings joined by semicolons or ampersands: a connection string or a URL's parameters.
+fn in_settings(text: &[u8], start: usize) -> bool {
+    start > 0 && matches!(text[start - 1], b';' | b'&' | b'?')
+        || start > 1 && text[start - 1] == b' ' && text[start - 2] == b';'
+}
+
+/// "password is hunter2": the next word, if it has a digit.
+fn prose(scan: &mut Scan, key: &Key, class: KeyClass, from: usize) {
+    let text = scan.text;
+    if class < KeyClass::Token {
+        return;
+    }
+    let limit = text.len().min(from + 60);
+    let line = &text[from..limit];
+    let line = &line[..line
+        .iter()
+        .position(|&b| matches!(b, b'\n' | b'\r' | b'"'))
+        .unwrap_or(line.len())];
+    let mut at = from;
+    let mut said = false;
+    for (i, word) in line.split(|&b| b == b' ').enumerate() {
+        let next = at + word.len() + 1;
+        if i > 4 {
+            return;
+        }
+        match word {
+            b"is" | b"was" | b"are" | b"=" | b"is:" | b":" | b"->" | b"was:" | b"to" | b"as" => {
+                said = true
+            }
+            b"for" | b"of" | b"the" | b"your" | b"now" | b"currently" | b"set" | b"set:"
+            | b"changed" | b"just" | b"" => {}
+            _ if said || i == 0 => {
+                let start = at;
+                let (start, value) = match marked(text, start) {
+                    Some(literal) if matches!(literal.kind, Kind::Quoted(_)) => {
+                        (literal.start, &text[literal.start..literal.end])
+                    }
+                    _ => {
+                        let end = bare(text, start, Until::Blank).end;
+                        let value = &text[start..end];
+                        let kept = value
+                            .iter()
+                            .rev()
+                            .take_while(|&&b| {
+                                matches!(b, b'.' | b',' | b';' | b')' | b':' | b'*' | b'`')
+                            })
+                            .count();
+                        (start, &value[..value.len() - kept])
+                    }
+                };
+                let place = Place {
+                    tight: false,
+                    data: false,
+                    screaming: false,
+                };
+                let telling = said
+                    || matches!(blank_lead(text, key), Lead::Command)
+                    || netrc(text, key.start) && key.name == b"password";
+                let random = any(value, D) && any(value, ALPHA) && !judge::is_identifier(value);
+                let strong = class == KeyClass::Password
+                    && any(value, D)
+                    && any(value, ALPHA)
+                    && value.len() >= 5
+                    && !value.contains(&b'(');
+                if telling
+                    && (random || strong)
+                    && (bare_is_secret(class, key.name, value, place)
+                        || strong && !is_placeholder(value))
+                    || telling
+                        && matches!(blank_lead(text, key), Lead::Command)
+                        && argument_is_secret(class, key.name, value, true)
+                    || telling
+                        && netrc(text, key.start)
+                        && value.len() > 2
+                        && !is_placeholder(value)
+                    || !telling
+                        && class == KeyClass::Token
+                        && looks_random(value, true)
+                        && any(value, D)
+                        && value.len() >= 20
+                        && !value.contains(&b'/')
+                        && !value.contains(&b'.')
+                        && any(value, U)
+                {
+                    let end = start + value.len();
+                    secret(scan, key, class, start, end);
+                }
+                return;
+            }
+            // "password for bob is …"
+            _ if i < 3 && all(word, WORD | DOT | DASH) => {}
+            _ => return,
+        }
+        at = next;
+    }
+}
+
+enum Lead {
+    Command,
+    Other,
+}
+
+/// `ENV KEY value`, `setenv KEY value`, `requirepass value`: settings with a blank between.
+fn blank_lead(text: &[u8], key: &Key) -> Lead {
+    let line = text[..key.start]
+        .iter()
+        .rev()
+        .take(60)
+        .take_while(|&&b| b != b'\n')
+        .count();
+    let lead = text[key.start - line..key.start].trim_ascii();
+    let word = lead
+        .rsplit(|b| b.is_ascii_whitespace())
+        .next()
+        .unwrap_or_default();
+    let setting = matches!(key.name, b"requirepass" | b"masterauth");
+    if matches!(word, b"ENV" | b"ARG" | b"setenv" | b"set" | b"put" | b"add")
+        && !key.name.iter().any(u8::is_ascii_lowercase)
+        || setting && lead.is_empty()
+    {
+        Lead::Command
+    } else {
+        Lead::Other
+    }
+}
+
+/// A netrc line: `machine … login … password …`.
+fn netrc(text: &[u8], start: usize) -> bool {
+    let lead = &text[start.saturating_sub(160)..start];
+    memchr::memmem::find(lead, b"login ").is_some()
+        && (memchr::memmem::find(lead, b"machine ").is_some()
+            || memchr::memmem::find(lead, b"default ").is_some())
+}
+
+fn is_cookie_header(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"cookie")
+        || name.eq_ignore_ascii_case(b"set-cookie")
+        || name.eq_ignore_ascii_case(b"set_cookie")
+}
+
+/// The text of a header's value: a literal's content, or the rest of the line.
+fn header_text(text: &[u8], key: &Key, at: usize) -> (usize, usize) {
+    if let Some(literal) =
+        marked(text, at).filter(|l| matches!(l.kind, Kind::Quoted(_) | Kind::Fenced))
+    {
+        return (literal.start, literal.end);
+    }
+    let limit = text.len().min(at + 8192);
+    let rest = &text[at..limit];
+    let mut end = rest
+        .iter()
+        .position(|&b| matches!(b, b'\n' | b'\r' | b'"' | b'`' | b'\''))
+        .unwrap_or(rest.len());
+    // A written line break ends a header, too.
+    if let Some(escape) = memchr::memchr(b'\\', &rest[..end]) {
+        end = escape;
+    }
+    let _ = key;
+    (at, at + end)
+}
+
+const SCHEMES: &[&[u8]] = &[
+    b"bearer",
+    b"basic",
+    b"token",
+    b"digest",
+    b"negotiate",
+    b"ntlm",
+    b"apikey",
+    b"api-key",
+    b"aws4-hmac-sha256",
+    b"hawk",
+    b"oauth",
+    b"key",
+    b"jwt",
+    b"genie",
+    b"genie-key",
+    b"genieKey",
+    b"ssws",
+    b"bot",
+    b"sharedaccesssignature",
+    b"sharedkey",
+    b"mac",
+    b"splunk",
+    b"pat",
+    b"private-token",
+    b"snowflake",
+    b"githubtoken",
+    b"zoho-oauthtoken",
+    b"klaviyo-api-key",
+    b"deepl-auth-key",
+    b"client-id",
+];
+
+/// `Authorization: Bearer …`: what follows the scheme's name.
+fn authorization(scan: &mut Scan, key: &Key, separator: Separator, from: usize, tight: bool) {
+    let text = scan.text;
+    if matches!(
+        separator,
+        Separator::Prose | Separator::Cell | Separator::Blank
+    ) && marked(text, from).is_none()
+        && key.dashes == 0
+    {
+        return;
+    }
+    let (start, end) = header_text(text, key, from);
+    scan.spend(end - start);
+    let value = &text[start..end];
+    let word = run_end(value, 0, ALNUM | DASH);
+    let scheme = &value[..word];
+    if SCHEMES.iter().any(|s| scheme.eq_ignore_ascii_case(s))
+        && value
+            .get(word)
+            .is_some_and(|&b| b == b' ' || b == b'+' || b == b'%')
+    {
+        let rest = skip_blanks(
+            text,
+            start + word + usize::from(value[word] != b'%') + 3 * usize::from(value[word] == b'%'),
+            8,
+        );
+        if rest >= end {
+            return;
+        }
+        // Digest and signature schemes carry parameters; the proof among them goes, the rest stays.
+        if memchr::memchr(b'=', &text[rest..end])
+            .is_some_and(|eq| all(&text[rest..rest + eq], WORD | DASH))
+            && memchr::memchr(b',', &text[rest..end]).is_some()
+        {
+            for field in [
+                "response",
+                "signature",
+                "Signature",
+                "mac",
+                "oauth_token",
+                "cnonce",
+                "oauth_signature",
+                "Credential",
+            ] {
+                if let Some(found) =
+                    memchr::memmem::find(&text[rest..end], format!("{field}=").as_bytes())
+                {
+                    let at = rest + found + field.len() + 1;
+                    let literal = marked(text, at)
+                        .filter(|l| l.end <= end)
+                        .unwrap_or_else(|| bare(&text[..end], at, Until::Punctuation));
+                    if literal.end - literal.start >= 8
+                        && !is_placeholder(&text[literal.start..literal.end])
+                    {
+                        scan.add(literal.start, literal.end, Rule::Bearer, 1);
+                    }
+                }
+            }
+            return;
+        }
+        let stop = rest
+            + text[rest..end]
+                .iter()
+                .position(|&b| b == b' ' || b == b',' || b == b')')
+                .unwrap_or(end - rest);
+        let credentials = &text[rest..stop];
+        if credentials.len() >= 4
+            && !is_placeholder(credentials)
+            && !(all(credentials, L) && surprise(credentials) < 20)
+            && !code_like(credentials)
+        {
+            scan.add(rest, stop, Rule::Bearer, 1);
+            scan.value_until = stop;
+        }
+        return;
+    }
+    let quoted = start > from || key.quote.is_some();
+    let plain = value.trim_ascii();
+    let hit = if plain.contains(&b' ') {
+        false
+    } else if quoted || marked(text, from).is_some() {
+        quoted_is_secret(KeyClass::Token, key.name, plain)
+    } else {
+        let literal = bare(text, from, Until::Punctuation);
+        let value = &text[from..literal.end];
+        let place = Place {
+            tight,
+            data: true,
+            screaming: false,
+        };
+        if bare_is_secret(KeyClass::Token, key.name, value, place)
+            && !matches!(text.get(literal.end), Some(b'(' | b'['))
+        {
+            scan.add(from, literal.end, Rule::Secret, 1);
+        }
+        return;
+    };
+    if hit {
+        scan.add(start, start + value.trim_ascii_end().len(), Rule::Secret, 1);
+        scan.value_until = end;
+    }
+}
+
+fn code_like(value: &[u8]) -> bool {
+    value
+        .iter()
+        .any(|b| matches!(b, b'(' | b'{' | b'}' | b'$' | b'#' | b'<' | b'>'))
+        || judge::is_identifier(value) && !any(value, D)
+}
+
+/// `Cookie: a=…; b=…` and `Set-Cookie: a=…; Path=/`: the values, not the names and attributes.
+fn cookies(scan: &mut Scan, key: &Key, from: usize) {
+    let text = scan.text;
+    let (start, end) = header_text(text, key, from);
+    scan.spend(end - start);
+    let mut at = start;
+    for part in text[start..end].split(|&b| b == b';').take(100) {
+        let here = at;
+        at += part.len() + 1;
+        let Some(equals) = memchr::memchr(b'=', part) else {
+            if key.name.len() == 6
+                && part.len() == end - start
+                && quoted_is_secret(KeyClass::Token, key.name, part)
+                && !part.trim_ascii().contains(&b' ')
+            {
+                let lead = part.len() - part.trim_ascii_start().len();
+                scan.add(
+                    here + lead,
+                    here + part.trim_ascii_end().len(),
+                    Rule::Cookie,
+                    1,
+                );
+            }
+            continue;
+        };
+        let name = part[..equals].trim_ascii();
+        const ATTRIBUTES: &[&[u8]] = &[
+            b"path",
+            b"domain",
+            b"expires",
+            b"max-age",
+            b"samesite",
+            b"secure",
+            b"httponly",
+            b"version",
+            b"priority",
+            b"partitioned",
+        ];
+        if name.is_empty()
+            || !all(name, WORD | DASH | DOT) && !name.iter().all(|b| b.is_ascii_graphic())
+            || ATTRIBUTES.iter().any(|a| name.eq_ignore_ascii_case(a))
+        {
+            continue;
+        }
+        let value = part[equals + 1..].trim_ascii();
+        let told = classify(name) >= KeyClass::Token
+            || contains_ci(name, b"sess")
+            || contains_ci(name, b"sid")
+            || contains_ci(name, b"auth")
+            || contains_ci(name, b"remember")
+            || name.ends_with(b"_key");
+        let random = value.len() >= 16
+            && any(value, D)
+            && surprise(&value[..value.len().min(200)]) > 40
+            && !value.iter().any(|&b| matches!(b, b'(' | b'{' | b' '));
+        if (told && value.len() >= 6 || random)
+            && !is_placeholder(value)
+            && !value.iter().any(|b| matches!(b, b'(' | b'{' | b'<' | b' '))
+        {
+            let offset = here
+                + equals
+                + 1
+                + (part[equals + 1..].len() - part[equals + 1..].trim_ascii_start().len());
+            scan.add(offset, offset + value.len(), Rule::Cookie, 1);
+            scan.value_until = offset + value.len();
+        }
+    }
+}
+
+/// A webhook's address of a host that is not known: the last part of its path, if it looks random.
+fn address(scan: &mut Scan, from: usize) {
+    let text = scan.text;
+    let (start, end) = match marked(text, from) {
+        Some(literal) if matches!(literal.kind, Kind::Quoted(_)) => (literal.start, literal.end),
+        _ => (from, bare(text, from, Until::Blank).end),
+    };
+    let value = &text[start..end];
+    scan.spend(value.len());
+    if !starts_ci(value, b"http") {
+        return;
+    }
+    let Some(path) = memchr::memmem::find(value, b"://")
+        .and_then(|s| memchr::memchr(b'/', &value[s + 3..]).map(|p| s + 3 + p))
+    else {
+        return;
+    };
+    let Some(last) = memchr::memrchr(b'/', value) else {
+        return;
+    };
+    let tail = &value[last + 1..];
+    if last >= path && looks_random(tail, true) && any(tail, D) {
+        scan.add(start + last + 1, end, Rule::Webhook, 1);
+    }
+}
+
+/// `Bearer …` anywhere, also in prose and logs.
+pub(crate) fn bearer(scan: &mut Scan, at: usize) {
+    let text = scan.text;
+    if at > 0 && is(text[at - 1], ALNUM) && !(at > 1 && text[at - 2] == b'\\') {
+        return;
+    }
+    if !text
+        .get(at..at + 6)
+        .is_some_and(|w| w.eq_ignore_ascii_case(b"bearer"))
+    {
+        return;
+    }
+    let mut start = at + 6;
+    let gap = match text.get(start) {
+        Some(b' ' | b'\t') => skip_blanks(text, start, 8) - start,
+        Some(b'+' | b':' | b'=') => 1 + skip_blanks(text, start + 1, 4) - start - 1,
+        Some(b'%') if text[start..].starts_with(b"%20") => 3,
+        _ => return,
+    };
+    start += gap;
+    if matches!(text.get(start), Some(b'"' | b'\'')) {
+        start += 1;
+    }
+    let end = run_end_capped(
+        text,
+        start,
+        URL64 | DOT | TILDE | B64 | EQ | COLON | PCT,
+        16 * 1024,
+    );
+    let end = end
+        - text[start.min(end)..end]
+            .iter()
+            .rev()
+            .take_while(|&&b| matches!(b, b'.' | b':'))
+            .count();
+    scan.spend((end - start).min(512));
+    let value = &text[start..end];
+    let digits = any(value, D) && any(value, ALPHA);
+    let random = value.len() >= 8 && digits
+        || value.len() >= 20 && (surprise(&value[..value.len().min(100)]) > 0)
+        || value.len() >= 6 && digits && all(value, ALNUM);
+    if random && !is_placeholder(value) && !judge::is_identifier(value)
+        || value.len() >= 20 && all(value, ALNUM) && any(value, D)
+    {
+        scan.add(start, end, Rule::Bearer, 1);
+    }
+}
+
+/// `Basic …`: base64 that holds a colon.
+pub(crate) fn basic(scan: &mut Scan, at: usize) {
+    let text = scan.text;
+    let Some(from) = at.checked_sub(1) else {
+        return;
+    };
+    if !text
+        .get(from..from + 6)
+        .is_some_and(|w| w.eq_ignore_ascii_case(b"basic "))
+        || from > 0 && is(text[from - 1], ALNUM)
+    {
+        return;
+    }
+    let start = from + 6;
+    let end = run_end_capped(text, start, STD64, 1024);
+    scan.spend(end - start);
+    if end - start >= 8 && base64_has_colon(&text[start..end]) {
+        scan.add(start, end, Rule::Bearer, 1);
+    }
+}
+
+/// Decodes a base64 run far enough to see whether it is printable and holds a colon.
+fn base64_has_colon(run: &[u8]) -> bool {
+    let mut colon = false;
+    for chunk in run.chunks_exact(4) {
+        let mut bits = 0u32;
+        let mut bytes = 3;
+        for &b in chunk {
+            bits <<= 6;
+            bits |= match sextet(b) {
+                Some(value) => value,
+                None if b == b'=' => {
+                    bytes -= 1;
+                    0
+                }
+                None => return false,
+            };
+        }
+        for i in 0..bytes {
+            let byte = (bits >> (16 - 8 * i)) as u8;
+            if byte < b' ' {
+                return false;
+            }
+            colon |= byte == b':';
+        }
+    }
+    colon
+}
+
+/// The six bits of a base64 character of either alphabet.
+pub(crate) fn sextet(byte: u8) -> Option<u32> {
+    Some(u32::from(match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' | b'-' => 62,
+        b'/' | b'_' => 63,
+        _ => return None,
+    }))
+}
+
+/// ` -p`, ` -u `, ` -a `: short options of commands that take a password.
+pub(crate) fn option(scan: &mut Scan, at: usize) {
+    let text = scan.text;
+    let Some(&letter) = text.get(at + 2) else {
+        return;
+    };
+    let line = text[..at]
+        .iter()
+        .rev()
+        .take(240)
+        .take_while(|&&b| b != b'\n')
+        .count();
+    let lead = &text[at - line..at];
+    scan.spend(line / 4);
+    let has = |command: &str| memchr::memmem::find(lead, command.as_bytes()).is_some();
+    let spaced = skip_blanks(text, at + 3, 8);
+    match letter {
+        b'u' if spaced > at + 3 && (has("curl") || has("http ") || has("wget")) => {
+            let (start, end) = argument(text, spaced);
+            if let Some(colon) = memchr::memchr(b':', &text[start..end]) {
+                let value = &text[start + colon + 1..end];
+                if !value.is_empty()
+                    && !is_placeholder(value)
+                    && !all(value, U)
+                    && !judge_word(value)
+                {
+                    scan.add(start + colon + 1, end, Rule::CommandLine, 1);
+                } else if value.is_empty() && looks_random(&text[start..start + colon], false) {
+                    scan.add(start, start + colon, Rule::CommandLine, 1);
+                }
+            }
+        }
+        b'p' => {
+            let glued = spaced == at + 3;
+            let (start, end) = argument(text, spaced);
+            let value = &text[start..end];
+            let command = if glued {
+                has("mysql") || has("mariadb") || has("sshpass") || has("7z")
+            } else {
+                has("sshpass")
+                    || has("docker login")
+                    || has("podman login")
+                    || has("mongo")
+                    || has("helm ")
+                    || has("cf login")
+                    || has("az login")
+                    || has("sqlcmd")
+                    || has("skopeo login")
+            };
+            if command
+                && value.len() >= 3
+                && !is_placeholder(value)
+                && !value.starts_with(b"-")
+                && !all(value, U)
+                && !(all(value, D) && value.len() < 6)
+                && !judge_word(value)
+                && !text[end..].starts_with(b":")
+            {
+                scan.add(start, end, Rule::CommandLine, 1);
+            }
+        }
+        b'a' if spaced > at + 3 && has("redis-cli") => {
+            let (start, end) = argument(text, spaced);
+            let value = &text[start..end];
+            if value.len() >= 3 && !is_placeholder(value) && !all(value, U) {
+                scan.add(start, end, Rule::CommandLine, 1);
+            }
+        }
+        b'P' if spaced > at + 3 && (has("sqlcmd") || has("bcp ") || has("ldap")) => {
+            let (start, end) = argument(text, spaced);
+            if end - start >= 3 && !is_placeholder(&text[start..end]) {
+                scan.add(start, end, Rule::CommandLine, 1);
+            }
+        }
+        b'w' if spaced > at + 3 && has("ldap") => {
+            let (start, end) = argument(text, spaced);
+            if end - start >= 3
+                && !is_placeholder(&text[start..end])
+                && !text[start..end].starts_with(b"-")
+            {
+                scan.add(start, end, Rule::CommandLine, 1);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Words that usage texts put where the password goes.
+fn judge_word(value: &[u8]) -> bool {
+    const WORDS: &[&[u8]] = &[b"password", b"pass", b"passwd", b"pwd", b"secret", b"token"];
+    WORDS.iter().any(|w| value.eq_ignore_ascii_case(w))
+}
+
+/// A command's argument: quoted, or to the next blank.
+fn argument(text: &[u8], at: usize) -> (usize, usize) {
+    match marked(text, at) {
+        Some(literal) if matches!(literal.kind, Kind::Quoted(_)) => (literal.start, literal.end),
+        _ => (at, bare(text, at, Until::Blank).end),
+    }
+}
+
+/// `-passin pass:X`, `-passout pass:X`: openssl's way.
+pub(crate) fn openssl_pass(scan: &mut Scan, at: usize) -> bool {
+    let text = scan.text;
+    if !text[at..].starts_with(b"pass:")
+        || !(text[..at].ends_with(b"in ")
+            || text[..at].ends_with(b"out ")
+            || text[..at].ends_with(b" -pass ")
+            || text[..at].ends_with(b"-k "))
+    {
+        return false;
+    }
+    let end = bare(text, at + 5, Until::Blank).end;
+    if end > at + 7 && !is_placeholder(&text[at + 5..end]) {
+        scan.add(at + 5, end, Rule::CommandLine, 1);
+    }
+    true
+}
+
+/// `IDENTIFIED BY '…'`, from the `D BY` on.
+pub(crate) fn identified_by(scan: &mut Scan, at: usize) {
+    let text = scan.text;
+    if at < 9 || !text[at - 9..at].eq_ignore_ascii_case(b"IDENTIFIE") {
+        return;
+    }
+    let mut value = skip_blanks(text, at + 4, 8);
+    if starts_ci(&text[value..], b"password ") {
+        value = skip_blanks(text, value + 9, 8);
+    }
+    if let Some(literal) = marked(text, value).filter(|l| matches!(l.kind, Kind::Quoted(_))) {
+        if quoted_is_secret(KeyClass::Password, b"", &text[literal.start..literal.end]) {
+            scan.add(literal.start, literal.end, Rule::Sql, 1);
+        }
+    }
+}
+
+/// `host:5432:database:user:password`: a line of a pgpass file, from the colon before the port on.
+pub(crate) fn pgpass(scan: &mut Scan, at: usize) {
+    let text = scan.text;
+    let start = at
+        - text[..at]
+            .iter()
+            .rev()
+            .take(100)
+            .take_while(|&&b| !b.is_ascii_whitespace() && b != b':' && b != b'"')
+            .count();
+    let end = text[at..]
+        .iter()
+        .take(300)
+        .position(|b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'\\' | b'<' | b'`'))
+        .map_or(text.len().min(at + 300), |n| at + n);
+    scan.spend(end - start);
+    let fields: [&[u8]; 6] = {
+        let mut parts = text[start..end].split(|&b| b == b':');
+        std::array::from_fn(|_| parts.next().unwrap_or_default())
+    };
+    let [host, port, database, user, password, extra] = fields;
+    let name = |field: &[u8]| {
+        !field.is_empty() && field.iter().all(|&b| is(b, WORD | DOT | DASH) || b == b'*')
+    };
+    if name(host)
+        && (all(port, D) && !port.is_empty() || port == b"*")
+        && name(database)
+        && name(user)
+        && password.len() >= 4
+        && extra.is_empty()
+        && !is_placeholder(password)
+        && (any(user, ALPHA) || user == b"*")
+        && !(all(database, D) && all(user, D))
+    {
+        scan.add(end - password.len(), end, Rule::Password, 1);
+    }
+}
+
+/// A list of codes with no key: secret if what it spells is.
+pub(crate) fn code_list(scan: &mut Scan, at: usize) -> Option<(usize, usize)> {
+    let text = scan.text;
+    let literal = marked(text, at).filter(|l| l.kind == Kind::Codes)?;
+    scan.spend(literal.end - literal.start);
+    let mut decoded = std::mem::take(&mut scan.scratch);
+    let text_codes = literal.end - literal.start >= 30
+        && decode_codes(&text[literal.start..literal.end], &mut decoded).is_some()
+        && decoded.len() >= 12;
+    scan.scratch = decoded;
+    text_codes.then_some((literal.start, literal.end))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sanitizer::tests::{clean, redacts};
+
+    #[test]
+    fn assignments_of_many_languages() {
+        redacts("config :app, Repo, password: \"§hunter2§\"");
+        redacts("%{\"password\" => \"§hunter2§\", a: 1}");
+        redacts("[hostname: \"x\", password: \"§pg-S3cret§\", pool: 10]");
+        redacts("{:password, \"§hunter2§\"}");
+        redacts("{password,<<\"§hunter2§\">>}");
+        redacts("{\"password\":\"§hun\\\"ter2§\",\"a\":1}");
+        redacts("\"{\\\"password\\\":\\\"§hunter2§\\\"}\"");
+        redacts("DB_PASSWORD=§hunter,2#x§\nA=1");
+        redacts("export DB_PASSWORD='§hunter2 x§'");
+        redacts("const password: string = \"§hunter2§\";");
+        redacts("secret_key_base:\n    \"§qXzPb7VtN0fKcW3sLdRm9hYg§\"");
+        redacts("{\"name\":\"DB_PASSWORD\",\"value\":\"§hunter2§\"}");
+        redacts("- name: DB_PASSWORD\n  value: §hunter2§\n");
+        redacts("<add key=\"DbPassword\" value=\"§hunter2§\" />");
+        redacts("<password>§hunter2§</password>");
+        redacts("System.get_env(\"DB_PASSWORD\") || \"§hunter2§\"");
+        redacts("password: ~c\"§hunter2§\"");
+        redacts("Server=a;Uid=b;Pwd=§hun!ter2§;Pooling=true");
+        redacts("host=x user=y password=§hunter§ dbname=z");
+        redacts("password: [§104, 117, 110, 116, 101, 114, 50§]");
+    }
+
+    #[test]
+    fn headers_commands_and_prose() {
+        redacts("Authorization: Bearer §abcDEF123456§\r\nHost: x");
+        redacts("{\"authorization\", \"Basic §dXNlcjpwYXNzd29yZA==§\"}");
+        redacts("X-Api-Key: §k9Xv2Lq8Rt4Zw1§\n");
+        redacts("Cookie: _app_key=§SFMxMjM0NTY3ODkwYWJj§; theme=dark");
+        redacts("curl -u admin:§hunter2§ https://x");
+        redacts("mysql -uroot -p§hunter2§ db");
+        redacts("sshpass -p §hunter2§ ssh x");
+        redacts("cmd --password §hunter2§ --verbose");
+        redacts("CREATE USER a WITH PASSWORD '§hunter2§';");
+        redacts("CREATE USER a IDENTIFIED BY '§hunter2§';");
+        redacts("the password is §hunter2§.");
+        redacts("machine x login y password §hunter2§");
+        redacts("db.example.com:5432:shop:bob:§hunter2§\n");
+    }
+
+    #[test]
+    fn code_and_references_stay() {
+        for text in [
+            "password = user.password",
+            "password: password",
+            "password: nil",
+            "@spec password(String.t()) :: binary()",
+            "def f(password=None, token=None):",
+            "bypass: true, max_token: 5",
+            "password: System.fetch_env!(\"DB_PASSWORD\")",
+            "{:system, \"DB_PASSWORD\"}",
+            "DB_PASSWORD=${DB_PASSWORD}",
+            "DB_PASSWORD=$(cat x)",
+            "password: {\"can't be blank\", [validation: :required]}",
+            "token: token_type",
+            "cookie: :nocookie",
+            "password is required",
+            "Bearer token is missing",
+            "PWD=/home/x",
+            "key: :value",
+            "t.string :password_digest",
+            "password VARCHAR(255) NOT NULL",
+            "--password string   the password",
+            "--password-stdin",
+            "Authorization: Bearer $TOKEN",
+            "field :password, :string, redact: true",
+            "<input type=\"password\" name=\"password\">",
+            "token = lexer.next_token()",
+            "assert password == other",
+        ] {
+            clean(text);
+        }
+    }
+}

@@ -1,0 +1,591 @@
+//! The walk over a text: hits of the prefilter are confirmed one after the other, findings are merged.
+//!
+//! Linear time is kept three ways: a hit inside a stretch that an earlier one has dealt with is skipped, every look-ahead has
+//! a cap, and what is read is counted against a budget for each window. A window that spends its budget is redacted word by
+//! word, and the answer says so.
+
+use super::families::{FAMILIES, MARKED};
+use super::keys::{KeyClass, classify};
+use super::literal::{Kind, Quote, joined};
+use super::prefilter::{BATCH, Batch, Hit, Piece, Prefilter, long_runs};
+use super::rules::Rule;
+use super::shape::*;
+use super::{contexts, pem, runs, url, view};
+use std::collections::HashSet;
+
+const _: () = assert!(BATCH >= 64);
+
+/// A finding before it is merged and mapped: `rank` says whose replacement wins where two overlap.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) rule: u16,
+    pub(crate) rank: u8,
+}
+
+/// The state of one walk.
+pub(crate) struct Scan<'t> {
+    pub(crate) text: &'t [u8],
+    pub(crate) found: Vec<Found>,
+    fields: &'t HashSet<Vec<u8>>,
+    /// The end of the name that was looked at last; hits inside it are the same name.
+    pub(crate) key_end: usize,
+    /// Keys before this stand inside a value that goes anyway.
+    pub(crate) value_until: usize,
+    /// Token prefixes before this stand inside a token that was dealt with.
+    pub(crate) token_until: usize,
+    pub(crate) jwt_until: usize,
+    pub(crate) pem_until: usize,
+    pub(crate) jwk_until: usize,
+    pub(crate) url_end: usize,
+    /// Reused for decoded lists of codes.
+    pub(crate) scratch: Vec<u8>,
+    work: usize,
+    pub(crate) over_budget: bool,
+}
+
+/// Work is counted for windows of this size.
+const WINDOW: usize = 64 * 1024;
+/// How many bytes may be read for each byte of a window, and what a small text may always spend.
+const READS_PER_BYTE: usize = 32;
+const SMALL: usize = 64 * 1024;
+
+impl<'t> Scan<'t> {
+    fn new(text: &'t [u8], fields: &'t HashSet<Vec<u8>>) -> Scan<'t> {
+        Scan {
+            text,
+            found: Vec::new(),
+            fields,
+            key_end: 0,
+            value_until: 0,
+            token_until: 0,
+            jwt_until: 0,
+            pem_until: 0,
+            jwk_until: 0,
+            url_end: 0,
+            scratch: Vec::new(),
+            work: 0,
+            over_budget: false,
+        }
+    }
+
+    /// Counts bytes that were read beyond the prefilter's own pass.
+    pub(crate) fn spend(&mut self, bytes: usize) {
+        self.work += bytes + 8;
+    }
+
+    pub(crate) fn add(&mut self, start: usize, end: usize, rule: Rule, rank: u8) {
+        self.add_numbered(start, end, rule as u16, rank);
+    }
+
+    pub(crate) fn add_numbered(&mut self, start: usize, end: usize, rule: u16, rank: u8) {
+        if start < end && end <= self.text.len() {
+            self.found.push(Found {
+                start,
+                end,
+                rule,
+                rank,
+            });
+        }
+    }
+
+    /// What a name says, the configured names included.
+    pub(crate) fn class_of(&self, name: &[u8]) -> KeyClass {
+        if !self.fields.is_empty() && self.fields.contains(&normal(name)) {
+            KeyClass::Field
+        } else {
+            classify(name)
+        }
+    }
+}
+
+/// A field name without case and separators.
+pub(crate) fn normal(name: &[u8]) -> Vec<u8> {
+    name.iter()
+        .filter(|b| b.is_ascii_alphanumeric())
+        .map(u8::to_ascii_lowercase)
+        .collect()
+}
+
+/// What a piece stands for. Families and marked tokens come first, so that the more specific rule is asked first.
+#[derive(Clone, Copy)]
+enum Anchor {
+    /// A family, and how far into its prefix the piece stands.
+    Family(u16, u8),
+    Marked(u16, u8),
+    Key,
+    Bearer,
+    Basic,
+    Url,
+    EscapedUrl,
+    PemBegin,
+    PemEnd,
+    Wrapped,
+    Der,
+    Putty,
+    Jwk,
+    Jwt,
+    Telegram,
+    Entra,
+    Option,
+    IdentifiedBy,
+    PgPass,
+    Codes,
+    Invisible,
+}
+
+/// The prefilter and what its hits mean.
+pub(crate) struct Engine {
+    filter: Prefilter,
+    anchors: Vec<Anchor>,
+    /// Normalised names that the configuration adds.
+    pub(crate) fields: HashSet<Vec<u8>>,
+}
+
+impl Engine {
+    pub(crate) fn new(fields: HashSet<Vec<u8>>, field_names: &[String]) -> Engine {
+        let mut anchors = Vec::new();
+        let mut pieces = Vec::new();
+        let mut exact = |bytes: &[u8], anchor: Anchor| {
+            pieces.push(Piece::exact(bytes, anchors.len() as u16));
+            anchors.push(anchor);
+        };
+        for (i, family) in FAMILIES.iter().enumerate() {
+            let offset = rarest(family.prefix.as_bytes());
+            exact(
+                first_four(&family.prefix.as_bytes()[offset..]),
+                Anchor::Family(i as u16, offset as u8),
+            );
+        }
+        for (i, marked) in MARKED.iter().enumerate() {
+            let offset = rarest(marked.marker.as_bytes());
+            exact(
+                first_four(&marked.marker.as_bytes()[offset..]),
+                Anchor::Marked(i as u16, offset as u8),
+            );
+        }
+        exact(b"://", Anchor::Url);
+        exact(b":\\/\\", Anchor::EscapedUrl);
+        exact(b"-BEG", Anchor::PemBegin);
+        exact(b"- BE", Anchor::PemBegin);
+        exact(b"-END", Anchor::PemEnd);
+        exact(b"LS0t", Anchor::Wrapped);
+        for der in [
+            &b"MIIE"[..],
+            b"MIIJ",
+            b"MIIB",
+            b"MIIC",
+            b"MIIG",
+            b"MIIF",
+            b"MIIH",
+            b"MHcC",
+            b"MHQC",
+            b"MC4C",
+            b"MIGH",
+            b"MIGE",
+            b"MIHc",
+            b"MIG2",
+            b"MIGk",
+            b"MIHu",
+            b"MFEC",
+            b"b3Bl",
+        ] {
+            exact(der, Anchor::Der);
+        }
+        exact(b"Line", Anchor::Putty);
+        exact(b"kty", Anchor::Jwk);
+        exact(b"eyJ", Anchor::Jwt);
+        exact(b":AA", Anchor::Telegram);
+        exact(b" -p", Anchor::Option);
+        exact(b" -u ", Anchor::Option);
+        exact(b" -a ", Anchor::Option);
+        exact(b" -P ", Anchor::Option);
+        exact(b" -w ", Anchor::Option);
+        exact(b":*:", Anchor::PgPass);
+        for mark in [
+            &b"\x1b"[..],
+            b"\\e[",
+            b"001b",
+            b"001B",
+            b"\\x1b",
+            b"\\x1B",
+            b"\\033",
+            b"\xc2\xa0",
+            b"\xc2\xad",
+            b"\xe2\x81\xa0",
+            b"\xef\xbb\xbf",
+        ] {
+            exact(mark, Anchor::Invisible);
+        }
+        let mut masked = |bytes: &[u8], mask: &[u8], anchor: Anchor| {
+            pieces.push(Piece::masked(bytes, mask, anchors.len() as u16));
+            anchors.push(anchor);
+        };
+        masked(b"\xe2\x80\x88", b"\xff\xff\xf8", Anchor::Invisible);
+        masked(b"\xe2\x80\xa8", b"\xff\xff\xf8", Anchor::Invisible);
+        masked(b"0Q~", b"\xf0\xff\xff", Anchor::Entra);
+        masked(b"[00", b"\xff\xf0\xf0", Anchor::Codes);
+        masked(b"<<00", b"\xff\xff\xf0\xf0", Anchor::Codes);
+        masked(b":000", b"\xff\xf0\xf0\xf0", Anchor::PgPass);
+        let mut any_case = |bytes: &[u8], anchor: Anchor| {
+            pieces.push(Piece::any_case(bytes, anchors.len() as u16));
+            anchors.push(anchor);
+        };
+        for word in [
+            &b"pass"[..],
+            b"pwd",
+            b"secr",
+            b"toke",
+            b"key",
+            b"auth",
+            b"cred",
+            b"salt",
+            b"cook",
+            b"dsn",
+            b"_pat",
+            b"_sas",
+            b"webh",
+            b"hmac",
+            b"nonc",
+            b"mnem",
+            b"phra",
+            b"pswd",
+            b"jwt",
+            b"sig=",
+            b"ure=",
+            b"ode=",
+            b"ctio",
+        ] {
+            any_case(word, Anchor::Key);
+        }
+        for field in field_names {
+            let offset = rarest(field.as_bytes());
+            any_case(first_four(&field.as_bytes()[offset..]), Anchor::Key);
+        }
+        any_case(b"bear", Anchor::Bearer);
+        any_case(b"asic", Anchor::Basic);
+        any_case(b"d by", Anchor::IdentifiedBy);
+        Engine {
+            filter: Prefilter::new(pieces),
+            anchors,
+            fields,
+        }
+    }
+
+    /// Walks over `text`; when something invisible is in it and `seen` is not set, gives up at once, for the caller to make the view.
+    pub(crate) fn walk<'t>(&'t self, text: &'t [u8], seen: bool) -> Result<Scan<'t>, ()> {
+        let mut scan = Scan::new(text, &self.fields);
+        self.drive(&mut scan, seen, false)?;
+        Ok(scan)
+    }
+
+    fn drive(&self, scan: &mut Scan, seen: bool, nested: bool) -> Result<(), ()> {
+        let text = scan.text;
+        let mut batch = Batch::new();
+        let mut from = 0;
+        let mut window = 0;
+        let mut skip = 0;
+        while from < text.len() {
+            self.filter.fill(text, from, &mut batch);
+            for &hit in batch.hits() {
+                let at = hit.at as usize;
+                if at < skip {
+                    continue;
+                }
+                if at / WINDOW != window {
+                    window = at / WINDOW;
+                    scan.work = 0;
+                }
+                if scan.work > READS_PER_BYTE * text.len().min(WINDOW) + SMALL {
+                    skip = ((window + 1) * WINDOW).min(text.len());
+                    redact_words(scan, at, skip);
+                    continue;
+                }
+                self.confirm(scan, hit, seen, nested)?;
+            }
+            from = batch.next;
+        }
+        scan.work = 0;
+        // A run is read once by the filter and once here, and a few bytes beside it: no budget is needed.
+        long_runs(text, &mut |start| runs::run(scan, start));
+        Ok(())
+    }
+
+    fn confirm(&self, scan: &mut Scan, hit: Hit, seen: bool, nested: bool) -> Result<(), ()> {
+        let at = hit.at as usize;
+        scan.work += 4;
+        match self.anchors[usize::from(hit.id)] {
+            Anchor::Family(index, offset) => {
+                if let Some(start) = at.checked_sub(offset.into()) {
+                    family(scan, start, &FAMILIES[usize::from(index)]);
+                }
+            }
+            Anchor::Marked(index, offset) => {
+                if let Some(start) = at.checked_sub(offset.into()) {
+                    runs::marked(scan, start, &MARKED[usize::from(index)]);
+                }
+            }
+            Anchor::Key if at < scan.value_until => {}
+            Anchor::Key => {
+                if !contexts::openssl_pass(scan, at) {
+                    contexts::key(scan, at);
+                }
+            }
+            Anchor::Bearer => {
+                if at >= scan.value_until {
+                    contexts::bearer(scan, at);
+                    contexts::key(scan, at);
+                }
+            }
+            Anchor::Basic => contexts::basic(scan, at),
+            Anchor::Url if at < scan.url_end => {}
+            Anchor::Url => url::url(scan, at, at + 3),
+            Anchor::EscapedUrl => {
+                if at >= scan.url_end && scan.text[at..].starts_with(b":\\/\\/") {
+                    url::url(scan, at, at + 5);
+                }
+            }
+            Anchor::PemBegin => pem::begin(scan, at),
+            Anchor::PemEnd => pem::end(scan, at),
+            Anchor::Wrapped => pem::wrapped(scan, at),
+            Anchor::Der => pem::der(scan, at),
+            Anchor::Putty => pem::putty(scan, at),
+            Anchor::Jwk => pem::jwk(scan, at),
+            Anchor::Jwt => {
+                if boundary(scan.text, at) {
+                    runs::jwt(scan, at);
+                }
+            }
+            Anchor::Telegram => runs::telegram(scan, at),
+            Anchor::Entra => runs::entra(scan, at),
+            Anchor::Option => contexts::option(scan, at),
+            Anchor::IdentifiedBy => contexts::identified_by(scan, at),
+            Anchor::PgPass => contexts::pgpass(scan, at),
+            Anchor::Codes if nested => {}
+            Anchor::Codes => self.code_list(scan, at),
+            Anchor::Invisible if seen => {}
+            Anchor::Invisible => {
+                // The piece may stand inside the written form: `\u001b`.
+                let start = if scan.text[at..].starts_with(b"001") {
+                    at.saturating_sub(2)
+                } else {
+                    at
+                };
+                if view::invisible(&scan.text[start..]).is_some() {
+                    return Err(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A list of codes is read as the text that it spells.
+    fn code_list(&self, scan: &mut Scan, at: usize) {
+        if at < scan.value_until {
+            return;
+        }
+        let Some((start, end)) = contexts::code_list(scan, at) else {
+            return;
+        };
+        let decoded = std::mem::take(&mut scan.scratch);
+        let mut inner = Scan::new(&decoded, &self.fields);
+        let secret = self.drive(&mut inner, true, true).is_ok() && !inner.found.is_empty();
+        scan.scratch = decoded;
+        if secret {
+            scan.add(start, end, Rule::Integers, 3);
+            scan.value_until = scan.value_until.max(end);
+            scan.token_until = scan.token_until.max(end);
+        }
+    }
+}
+
+/// The window of at most four bytes of a prefix that ordinary text has least: capitals, digits and signs over letters.
+fn rarest(prefix: &[u8]) -> usize {
+    let cost = |window: &[u8]| -> u32 {
+        window
+            .iter()
+            .map(|&b| match b {
+                b'e' | b't' | b'a' | b'o' | b'i' | b'n' | b's' | b'r' | b' ' => 8,
+                b'a'..=b'z' | b'_' | b'-' | b'.' => 5,
+                _ => 2,
+            })
+            .sum()
+    };
+    let size = prefix.len().min(4);
+    (0..=prefix.len() - size)
+        .min_by_key(|&i| cost(&prefix[i..i + size]))
+        .unwrap_or(0)
+}
+
+fn first_four(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.len().min(4)]
+}
+
+/// May a token start at `at`? Not inside a word; after an escape (`\n`, `%20`, a colour code) it may.
+pub(crate) fn boundary(text: &[u8], at: usize) -> bool {
+    let Some(&before) = at.checked_sub(1).and_then(|i| text.get(i)) else {
+        return true;
+    };
+    if !is(before, ALNUM) {
+        return true;
+    }
+    let two = at >= 2
+        && text[at - 2] == b'\\'
+        && matches!(before, b'n' | b't' | b'r' | b'b' | b'f' | b'e' | b's');
+    let percent =
+        at >= 3 && text[at - 3] == b'%' && is(text[at - 2], HEX_ANY) && is(before, HEX_ANY);
+    let unicode =
+        at >= 6 && text[at - 6] == b'\\' && text[at - 5] == b'u' && all(&text[at - 4..at], HEX_ANY);
+    let hexadecimal =
+        at >= 4 && text[at - 4] == b'\\' && text[at - 3] == b'x' && all(&text[at - 2..at], HEX_ANY);
+    two || percent || unicode || hexadecimal
+}
+
+fn family(scan: &mut Scan, start: usize, family: &super::families::Family) {
+    let text = scan.text;
+    let prefix = family.prefix.as_bytes();
+    if start < scan.token_until || !text[start..].starts_with(prefix) || !boundary(text, start) {
+        return;
+    }
+    let from = start + prefix.len();
+    // A first look reads little; only a token is followed to its end.
+    let near = body_end(text, from, family.body, 400);
+    scan.spend(near - from);
+    let body = trimmed(&text[from..near]);
+    if body.len() < family.min || is_x(body) {
+        // Whatever begins in this run is too short as well.
+        if body.len() >= 64 {
+            scan.token_until = scan.token_until.max(near);
+        }
+        return;
+    }
+    if !(family.check)(body) {
+        return;
+    }
+    let end = if near - from >= 400 {
+        run_end(text, near, family.body)
+    } else {
+        near
+    };
+    scan.spend((end - near) / 4);
+    let end = from + trimmed(&text[from..end]).len();
+    scan.add(start, end, family.rule, 2);
+    scan.token_until = end;
+}
+
+/// `xxxxxxxx`, as documentation has it.
+fn is_x(body: &[u8]) -> bool {
+    body.iter()
+        .all(|b| matches!(b, b'x' | b'X' | b'.' | b'_' | b'-' | b'*'))
+}
+
+/// Dots and dashes at the end belong to the sentence.
+fn trimmed(body: &[u8]) -> &[u8] {
+    let kept = body
+        .iter()
+        .rev()
+        .take_while(|&&b| matches!(b, b'.' | b'-' | b',' | b':'))
+        .count();
+    &body[..body.len() - kept]
+}
+
+/// The end of a token's body, followed over a line's end where a terminal wrapped it, and from one literal into the next.
+fn body_end(text: &[u8], from: usize, mask: u16, cap: usize) -> usize {
+    let mut end = run_end_capped(text, from, mask, cap);
+    for _ in 0..8 {
+        let next = match text.get(end) {
+            Some(b'"' | b'\'' | b'\\') => literal_goes_on(text, end),
+            Some(b'\n' | b'\r') if end - from >= 4 => wrapped_goes_on(text, end, mask),
+            _ => None,
+        };
+        let Some(next) = next else { break };
+        let run = run_end_capped(text, next, mask, cap);
+        if run == next || run - from > 4096 {
+            break;
+        }
+        end = run;
+    }
+    end
+}
+
+/// `"abc" <> "def"`: where the second literal's content starts.
+fn literal_goes_on(text: &[u8], end: usize) -> Option<usize> {
+    let (quote, after) = Quote::open(text, end)?;
+    joined(text, Kind::Quoted(quote), after).map(|(_, start)| start)
+}
+
+/// A full line that ends in a token, and a next line that begins with more of it.
+fn wrapped_goes_on(text: &[u8], end: usize, mask: u16) -> Option<usize> {
+    let line = text[..end]
+        .iter()
+        .rev()
+        .take(400)
+        .take_while(|&&b| b != b'\n')
+        .count();
+    let next = end + if text[end] == b'\r' { 2 } else { 1 };
+    let run = run_end_capped(text, next, mask, 400);
+    let piece = text.get(next..run)?;
+    let whole_line = matches!(
+        text.get(run),
+        None | Some(b'\n' | b'\r' | b'"' | b'\'' | b' ')
+    );
+    (line >= 60
+        && line <= 240
+        && whole_line
+        && piece.len() >= 3
+        && (any(piece, D) && any(piece, ALPHA) || surprise(piece) > 4 * piece.len() as i32))
+        .then_some(next)
+}
+
+/// The fallback of a window that spent its budget: every word of eight bytes and more goes, whatever it is. Escapes, numbers
+/// and the words of JSON stay, so that what was JSON remains JSON.
+fn redact_words(scan: &mut Scan, from: usize, to: usize) {
+    scan.over_budget = true;
+    let text = scan.text;
+    let inside = |b: u8| {
+        b > b' '
+            && b != 0x7f
+            && !matches!(
+                b,
+                b'"' | b'\''
+                    | b'`'
+                    | b'\\'
+                    | b'<'
+                    | b'>'
+                    | b'('
+                    | b')'
+                    | b'['
+                    | b']'
+                    | b'{'
+                    | b'}'
+                    | b','
+                    | b';'
+            )
+    };
+    let mut at = from;
+    while at < to {
+        if !inside(text[at]) {
+            // An escape's letters stay with their backslash.
+            at += match text[at] {
+                b'\\' if text.get(at + 1) == Some(&b'u') => 6,
+                b'\\' => 2,
+                _ => 1,
+            };
+            continue;
+        }
+        let end = at
+            + text[at..]
+                .iter()
+                .position(|&b| !inside(b))
+                .unwrap_or(text.len() - at);
+        let word = &text[at..end];
+        let number = word
+            .iter()
+            .all(|&b| is(b, D | DOT | DASH) || matches!(b, b'+' | b'e' | b'E' | b':'));
+        if word.len() >= 8 && !number {
+            scan.add(at, end, Rule::OverBudget, 0);
+        }
+        at = end;
+    }
+}

@@ -1,0 +1,688 @@
+//! Is this value a secret, given the class of its key? Placeholders, references, types and prose never are.
+
+use super::families::is_uuid;
+use super::keys::KeyClass;
+use super::shape::*;
+use aho_corasick::AhoCorasick;
+use std::sync::OnceLock;
+
+/// Stands for a secret without being one: `[REDACTED]`, `***`, `<token>`, `your-api-key`, `$VAR`, `${VAR}`, `op://…`.
+pub(crate) fn is_placeholder(value: &[u8]) -> bool {
+    let value = value.trim_ascii();
+    if value.is_empty() || distinct(value) < 2 {
+        return true;
+    }
+    if value.iter().all(|&b| {
+        matches!(
+            b,
+            b'*' | b'x'
+                | b'X'
+                | b'.'
+                | b'-'
+                | b'_'
+                | b'#'
+                | b'?'
+                | b' '
+                | b'/'
+                | b':'
+                | b'\\'
+                | b'"'
+                | b'\''
+        )
+    }) {
+        return true;
+    }
+    match value {
+        // Marks of redaction, templates, interpolation, references to variables and stores.
+        [b'<', .., b'>'] | [b'[', .., b']'] | [b'{', .., b'}'] => return true,
+        [b'(', .., b')'] if value.len() < 40 => return true,
+        [b'[', ..]
+            if starts_ci(value, b"[redacted")
+                || starts_ci(value, b"[filtered")
+                || starts_ci(value, b"[hidden") =>
+        {
+            return true;
+        }
+        [b'<', b'%', ..]
+        | [b'<', b'<', ..]
+        | [b'{', b'{', ..]
+        | [b'$', b'{' | b'(' | b'[', ..]
+        | [b'#', b'{', ..]
+        | [b'%', b'{' | b'(', ..] => return true,
+        [b'$', b'$', ..] => return false,
+        [b'$', rest @ ..] | [b'@', rest @ ..]
+            if rest[0].is_ascii_alphabetic() || rest[0] == b'_' =>
+        {
+            // `$2b$…` is a hash, `$ecret1!` a password: a variable is a plain identifier.
+            let name = run_end(rest, 0, WORD);
+            return name == rest.len() && !looks_random(rest, false)
+                || matches!(rest.get(name), Some(b'.' | b'[' | b'(' | b':'));
+        }
+        [b'%', inner @ .., b'%'] if all(inner, WORD) => return true,
+        [b'!', rest @ ..] if rest.contains(&b' ') || rest.is_empty() => return true,
+        _ => {}
+    }
+    const PREFIXES: &[&[u8]] = &[
+        b"op://",
+        b"vault:",
+        b"vault://",
+        b"arn:",
+        b"ssm:",
+        b"sm://",
+        b"awssm",
+        b"secret://",
+        b"secrets/",
+        b"secretsmanager",
+        b"env:",
+        b"env.",
+        b"env(",
+        b"enc[",
+        b"enc(",
+        b"file:",
+        b"@microsoft.keyvault",
+        b"projects/",
+        b"kms:",
+        b"akv:",
+        b"gcp:",
+        b"keyring:",
+        b"keychain:",
+        b"data.",
+        b"var.",
+        b"local.",
+        b"module.",
+        b"secrets.",
+        b"process.env",
+        b"system.get_env",
+        b"system.fetch_env",
+        b"os.environ",
+        b"os.getenv",
+        b"getenv",
+        b"self.",
+        b"this.",
+        b"config.",
+        b"settings.",
+        b"ref+",
+        b"bw:",
+        b"pass://",
+        b"your",
+        b"my-",
+        b"my_",
+        b"some-",
+        b"some_",
+        b"insert",
+        b"replace",
+        b"enter-",
+        b"enter_",
+        b"**redacted",
+        b"***",
+        b"&lt;",
+        b"\\u003c",
+        b"{:system",
+        b"function",
+        b"#ref",
+        b"#pid",
+        b"#function",
+        b"...",
+    ];
+    if PREFIXES.iter().any(|prefix| starts_ci(value, prefix)) && surprise(value) < 100 {
+        return true;
+    }
+    inside().is_match(&value[..value.len().min(200)])
+        && surprise(&value[..value.len().min(200)]) < 150
+}
+
+/// Words that no secret has in it.
+fn inside() -> &'static AhoCorasick {
+    static WORDS: OnceLock<AhoCorasick> = OnceLock::new();
+    const INSIDE: &[&[u8]] = &[
+        b"example",
+        b"placeholder",
+        b"changeme",
+        b"change-me",
+        b"change_me",
+        b"redacted",
+        b"filtered",
+        b"xxxx",
+        b"****",
+        b"....",
+        b"dummy",
+        b"-here",
+        b"_here",
+        b"goes-here",
+        b"your-",
+        b"your_",
+        b"todo",
+        b"fixme",
+        b"not-set",
+        b"not_set",
+        b"\xe2\x80\xa6",
+        b"\xe2\x80\xa2",
+        b"-token>",
+        b"-key>",
+    ];
+    #[expect(
+        clippy::expect_used,
+        reason = "a handful of constant words always compiles"
+    )]
+    WORDS.get_or_init(|| {
+        AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .build(INSIDE)
+            .expect("constant words")
+    })
+}
+
+/// Words that stand for "none", and types.
+fn is_keyword(value: &[u8]) -> bool {
+    const WORDS: &[&[u8]] = &[
+        b"nil",
+        b"null",
+        b"none",
+        b"true",
+        b"false",
+        b"undefined",
+        b"unset",
+        b"empty",
+        b"n/a",
+        b"na",
+        b"yes",
+        b"no",
+        b"on",
+        b"off",
+        b"string",
+        b"str",
+        b"text",
+        b"binary",
+        b"integer",
+        b"int",
+        b"number",
+        b"float",
+        b"boolean",
+        b"bool",
+        b"bytes",
+        b"bytea",
+        b"char",
+        b"varchar",
+        b"object",
+        b"any",
+        b"atom",
+        b"list",
+        b"map",
+        b"required",
+        b"optional",
+        b"hidden",
+        b"masked",
+        b"removed",
+        b"omitted",
+        b"encrypted",
+        b"disabled",
+        b"enabled",
+        b"unknown",
+        b"missing",
+        b"invalid",
+        b"expired",
+        b"valid",
+        b"ok",
+        b"error",
+        b"default",
+        b"auto",
+        b"inherit",
+        b"password",
+        b"passwd",
+        b"passphrase",
+        b"password:",
+        b"secret:",
+        b"token",
+        b"secret",
+        b"key",
+        b"apikey",
+        b"api_key",
+        b"api-key",
+        b"credentials",
+        b"bearer",
+        b"basic",
+        b"digest",
+        b"jwt",
+        b"cookie",
+        b"cookies",
+        b"env",
+        b"file",
+        b"prompt",
+        b"stdin",
+        b"input",
+        b"value",
+        b"username",
+        b"user",
+        b"email",
+        b"access_token",
+        b"refresh_token",
+        b"access-token",
+        b"private",
+        b"public",
+        b"opaque",
+        b"plain",
+        b"plaintext",
+        b"generate",
+        b"generated",
+        b"random",
+        b"secretkey",
+        b"secret_key",
+        b"secret-key",
+        b"nonce",
+        b"salt",
+        b"redacted",
+        b"filtered",
+        b"self",
+        b"this",
+        b"super",
+        b"some",
+        b"async",
+        b"await",
+        b"new",
+        b"let",
+        b"const",
+        b"void",
+        b"utf8",
+    ];
+    WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
+}
+
+fn is_number(value: &[u8]) -> bool {
+    let body = value.strip_prefix(b"-").unwrap_or(value);
+    !body.is_empty() && body.iter().all(|&b| is(b, D | DOT | US))
+        || body.starts_with(b"0x") && all(&body[2..], HEX_ANY)
+}
+
+/// A path or a web address without credentials.
+fn is_path(value: &[u8]) -> bool {
+    let rooted = value.starts_with(b"/")
+        || value.starts_with(b"./")
+        || value.starts_with(b"../")
+        || value.starts_with(b"~/");
+    if rooted {
+        // Base64 may begin with a slash; a path's parts read as words.
+        return value.len() < 3 || surprise(value) < 40;
+    }
+    memchr::memmem::find(value, b"://").is_some()
+}
+
+fn is_hash(value: &[u8]) -> bool {
+    const SCHEMES: &[&[u8]] = &[
+        b"$2a$",
+        b"$2b$",
+        b"$2y$",
+        b"$argon2",
+        b"$pbkdf2",
+        b"$scrypt",
+        b"$1$",
+        b"$5$",
+        b"$6$",
+        b"$y$",
+        b"SCRAM-SHA-256$",
+        b"{SSHA}",
+        b"pbkdf2_sha256$",
+        b"md5",
+    ];
+    SCHEMES.iter().any(|scheme| value.starts_with(scheme)) && value.len() >= 20 && any(value, D)
+}
+
+/// Sentences, messages, labels.
+fn is_prose(value: &[u8]) -> bool {
+    let words = value
+        .split(|b| b.is_ascii_whitespace())
+        .filter(|word| !word.is_empty());
+    let (mut total, mut plain, mut marker) = (0, 0, false);
+    for word in words.take(40) {
+        total += 1;
+        let bare = word.trim_ascii_end();
+        let bare = bare
+            .strip_suffix(b".")
+            .or(bare.strip_suffix(b","))
+            .or(bare.strip_suffix(b":"))
+            .or(bare.strip_suffix(b"!"))
+            .unwrap_or(bare);
+        if bare
+            .iter()
+            .all(|&b| is(b, ALPHA | DASH) || b == b'\'' || b >= 0x80)
+        {
+            plain += 1;
+        }
+        const MARKERS: &[&[u8]] = &[
+            b"is",
+            b"be",
+            b"must",
+            b"the",
+            b"a",
+            b"an",
+            b"your",
+            b"at",
+            b"or",
+            b"not",
+            b"can't",
+            b"required",
+            b"for",
+            b"to",
+            b"and",
+            b"with",
+            b"of",
+            b"in",
+            b"should",
+            b"please",
+            b"enter",
+            b"invalid",
+            b"wrong",
+            b"incorrect",
+            b"missing",
+            b"too",
+            b"has",
+            b"have",
+            b"was",
+            b"been",
+            b"you",
+            b"this",
+            b"that",
+            b"it",
+            b"if",
+            b"when",
+            b"from",
+            b"new",
+            b"current",
+            b"confirm",
+            b"reset",
+            b"change",
+            b"only",
+            b"least",
+            b"cannot",
+            b"does",
+            b"doesn't",
+            b"don't",
+            b"no",
+            b"string",
+            b"forgot",
+            b"set",
+            b"as",
+            b"by",
+            b"on",
+            b"will",
+            b"used",
+            b"using",
+            b"address",
+            b"field",
+            b"type",
+            b"default",
+            b"expired",
+            b"failed",
+            b"password",
+        ];
+        marker |= MARKERS.iter().any(|m| bare.eq_ignore_ascii_case(m));
+    }
+    total >= 2 && (marker || plain == total && total < 4)
+}
+
+/// An identifier, a module, a field access, an atom: something that names a value elsewhere.
+pub(crate) fn is_identifier(value: &[u8]) -> bool {
+    let body = value
+        .strip_prefix(b"&")
+        .or(value.strip_prefix(b"*"))
+        .or(value.strip_prefix(b"^"))
+        .unwrap_or(value);
+    let body = body
+        .strip_prefix(b":")
+        .or(body.strip_prefix(b"@"))
+        .unwrap_or(body);
+    let body = body
+        .strip_suffix(b"?")
+        .or(body.strip_suffix(b"!"))
+        .unwrap_or(body);
+    body.first().is_some_and(|&b| is(b, ALPHA | US))
+        && body.iter().all(|&b| is(b, WORD | DOT | COLON))
+        && surprise(body) < 60.max(4 * body.len() as i32)
+}
+
+/// Hexadecimal of a digest's or a key's length, or a UUID.
+fn is_hex_key(value: &[u8]) -> bool {
+    is_uuid(value) || value.len() >= 16 && all(value, HEX_ANY) && any(value, D) && any(value, ALPHA)
+}
+
+/// A literal between quotation marks under a key of `class`: is it secret?
+pub(crate) fn quoted_is_secret(class: KeyClass, key: &[u8], value: &[u8]) -> bool {
+    let value = value.trim_ascii();
+    if value.is_empty() || is_placeholder(value) {
+        return false;
+    }
+    match class {
+        KeyClass::None => false,
+        KeyClass::Field => true,
+        KeyClass::Password => {
+            value.len() >= 3
+                && !is_keyword(value)
+                && !is_path(value)
+                && !is_prose(value)
+                && !names_key(key, value)
+                && !value.eq_ignore_ascii_case(b"min")
+        }
+        KeyClass::Secret => {
+            value.len() >= 4
+                && !is_keyword(value)
+                && !is_path(value)
+                && !is_prose(value)
+                && !names_key(key, value)
+                && !(is_identifier(value) && value.contains(&b'_') && surprise(value) < 0)
+        }
+        KeyClass::Token | KeyClass::Auth => {
+            token_is_secret(value) && !is_path(value) && !is_path_like(value)
+        }
+        KeyClass::Url => false,
+        KeyClass::Weak => {
+            looks_random(value, true)
+                && any(value, D)
+                && !is_hex_key(value)
+                && !is_path(value)
+                && !is_path_like(value)
+                && !is_prose(value)
+                && !value.contains(&b' ')
+        }
+    }
+}
+
+/// `lib/a/b.ex`, `Elixir.Foo.Bar`, `application/json; charset=utf-8`: joints and words.
+fn is_path_like(value: &[u8]) -> bool {
+    value
+        .iter()
+        .filter(|&&b| matches!(b, b'/' | b'.' | b':' | b' '))
+        .count()
+        >= 2
+        && surprise(value) < 8 * value.len() as i32
+}
+
+/// Does the value look like a token, a key, a salt, a cookie?
+pub(crate) fn token_is_secret(value: &[u8]) -> bool {
+    if is_keyword(value) || is_number(value) {
+        return false;
+    }
+    if is_hex_key(value) || is_hash(value) {
+        return true;
+    }
+    let digits = count(value, D);
+    looks_random(value, false) && (digits > 0 || value.len() >= 16 || any(value, U) && any(value, L))
+        // Short ones need digits among letters on both sides of the middle; dates and versions have other signs between.
+        || value.len() >= 6 && digits >= 2 && all(value, WORD) && any(value, ALPHA) && value.len() < 16 && surprise(value) > 20
+        || value.len() >= 20 && digits >= 2 && value.iter().all(|b| b.is_ascii_graphic()) && !value.contains(&b'/') && surprise(value) > 0 && !is_identifier(value)
+}
+
+/// Labels repeat their key: `password: "Password"`, `secret: "client_secret"`.
+fn names_key(key: &[u8], value: &[u8]) -> bool {
+    let same = |a: &[u8], b: &[u8]| {
+        a.iter()
+            .filter(|b| b.is_ascii_alphanumeric())
+            .map(u8::to_ascii_lowercase)
+            .eq(b
+                .iter()
+                .filter(|b| b.is_ascii_alphanumeric())
+                .map(u8::to_ascii_lowercase))
+    };
+    value.len() <= 64 && same(key, value)
+}
+
+/// How a bare word stands beside its key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    /// `KEY=value` without blanks.
+    pub(crate) tight: bool,
+    /// The key starts its line, or follows `export` and the like, or other settings of the same form: data, not code.
+    pub(crate) data: bool,
+    /// The key is in capitals.
+    pub(crate) screaming: bool,
+}
+
+/// A word without quotation marks under a key of `class`: is it secret?
+pub(crate) fn bare_is_secret(class: KeyClass, key: &[u8], value: &[u8], place: Place) -> bool {
+    if value.len() < 3
+        || is_placeholder(value)
+        || is_keyword(value)
+        || value.contains(&b'(')
+        || matches!(
+            value[0],
+            b'[' | b'{' | b'%' | b'&' | b'|' | b'/' | b'\\' | b',' | b';' | b'=' | b'>'
+        ) && !looks_random(value, true)
+    {
+        return false;
+    }
+    let dotenv = place.tight && place.data;
+    if is_number(value) {
+        return dotenv && place.screaming && class >= KeyClass::Secret && value.len() >= 6;
+    }
+    match class {
+        KeyClass::None | KeyClass::Url => false,
+        KeyClass::Password | KeyClass::Secret | KeyClass::Field => {
+            if is_path(value) || names_key(key, value) && !place.screaming {
+                return false;
+            }
+            if is_identifier(value) {
+                // `password: user.password` is code, `DB_PASSWORD=hunter` is data. Digits tell a name apart only where data stands.
+                let plain = all(value, WORD);
+                return plain
+                    && (dotenv && value.len() >= 4
+                        || place.data
+                            && any(value, D)
+                            && any(value, ALPHA)
+                            && class == KeyClass::Password);
+            }
+            let symbols = value.iter().any(|b| {
+                b.is_ascii_punctuation()
+                    && !matches!(b, b'.' | b'_' | b'-' | b':' | b'?' | b'!' | b'*')
+            });
+            let code = value
+                .iter()
+                .any(|b| matches!(b, b'(' | b')' | b'{' | b'}' | b'[' | b']'))
+                || value.ends_with(b":")
+                || value.windows(2).any(|w| w == b"->" || w == b"::");
+            !code
+                && value.len() >= 4
+                && (any(value, D) || symbols && place.data || looks_random(value, false))
+                && (class != KeyClass::Secret || surprise(value) > 0 || place.data && any(value, D))
+        }
+        KeyClass::Token | KeyClass::Auth => {
+            token_is_secret(value)
+                && !is_path(value)
+                && !is_path_like(value)
+                && (!is_identifier(value) || dotenv && any(value, D))
+        }
+        KeyClass::Weak => {
+            looks_random(value, true)
+                && any(value, D)
+                && !is_hex_key(value)
+                && !is_path(value)
+                && !is_path_like(value)
+                && !is_identifier(value)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_and_references_stay() {
+        for value in [
+            "",
+            "***",
+            "[FILTERED]",
+            "[REDACTED_JWT]",
+            "<token>",
+            "your-api-key",
+            "xxxxxxxx",
+            "${DB_PASSWORD}",
+            "$DB_PASSWORD",
+            "#{password}",
+            "%PASSWORD%",
+            "{{ .Values.password }}",
+            "op://vault/item/password",
+            "var.db_password",
+            "changeme",
+            "**redacted**",
+        ] {
+            assert!(
+                !quoted_is_secret(KeyClass::Password, b"password", value.as_bytes()),
+                "{value}"
+            );
+        }
+        assert!(quoted_is_secret(
+            KeyClass::Password,
+            b"password",
+            b"$ecr3t!pa$$"
+        ));
+    }
+
+    #[test]
+    fn passwords_are_nearly_any_literal_and_tokens_look_random() {
+        for value in [
+            "hunter2",
+            "postgres",
+            "correct horse battery staple",
+            "12345678",
+            "p@ss w0rd!",
+        ] {
+            assert!(
+                quoted_is_secret(KeyClass::Password, b"password", value.as_bytes()),
+                "{value}"
+            );
+        }
+        for value in [
+            "can't be blank",
+            "Password",
+            "should be at least 12 characters",
+            "string",
+            "is invalid",
+        ] {
+            assert!(
+                !quoted_is_secret(KeyClass::Password, b"password", value.as_bytes()),
+                "{value}"
+            );
+        }
+        for value in [
+            "authenticate",
+            "application/json",
+            "MyApp.Token",
+            "token_v2",
+            "2024-01-01T00:00:00Z",
+            "access_token",
+        ] {
+            assert!(
+                !quoted_is_secret(KeyClass::Token, b"token", value.as_bytes()),
+                "{value}"
+            );
+        }
+        for value in [
+            "a8f5f167f44f4964e6c998dee827110c",
+            "x7Kp2mQ9vL4t",
+            "0b7c5e3a-9f0e-4c1b-8d57-1f2a3b4c5d6e",
+        ] {
+            assert!(
+                quoted_is_secret(KeyClass::Token, b"token", value.as_bytes()),
+                "{value}"
+            );
+        }
+    }
+}

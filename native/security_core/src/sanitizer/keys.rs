@@ -1,0 +1,858 @@
+//! What the name of a key says about its value.
+//!
+//! Names are split into words (snake, kebab, dotted, camel and screaming case), the last word that carries meaning decides, and
+//! other words may take the meaning away: `max_tokens`, `password_file`, `public_key`, `bypass`.
+
+/// How much a value under a key must look like a secret to be taken for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeyClass {
+    /// The name says nothing.
+    None,
+    /// A name like `key` or `nonce`: only a long, plainly random value is secret.
+    Weak,
+    /// Token-, key- or cookie-like: the value must look random; digests and UUIDs count.
+    Token,
+    /// An authorization header: what follows the scheme word is secret.
+    Auth,
+    /// A webhook's or a database's address: secret parts of a URL.
+    Url,
+    /// `secret`, `client_secret`: nearly any literal, but bare words may be names.
+    Secret,
+    /// Password-like: nearly any literal.
+    Password,
+    /// One of the configured field names, exactly: any string.
+    Field,
+}
+
+/// Field names that stand for a secret by themselves, in structured data; written in lower case without separators they also match
+/// `apiKey`, `api-key` and the like.
+#[rustfmt::skip]
+pub(crate) static FIELDS: &[&str] = &[
+    "password", "passwd", "pwd", "pass", "passphrase", "passcode", "secret", "secrets", "secret_key", "secret_key_base",
+    "api_key", "apikey", "api_secret", "token", "access_token", "refresh_token", "id_token", "auth_token", "session_token",
+    "auth", "authorization", "bearer", "credentials", "credential", "private_key", "privatekey", "signing_key",
+    "encryption_key", "session_secret", "client_secret", "consumer_secret", "signing_salt", "encryption_salt",
+    "aws_secret_access_key", "aws_access_key_id", "database_url", "connection_string", "db_password", "salt", "nonce", "iv",
+    "hmac", "cookie", "secret_access_key", "access_key", "auth_key", "master_key", "password_confirmation",
+    "current_password", "new_password",
+];
+
+/// The longest name that is looked at.
+pub(crate) const MAX_NAME: usize = 100;
+const MAX_WORDS: usize = 14;
+
+/// A name in lower case, and where its words are.
+struct Words {
+    buffer: [u8; MAX_NAME],
+    bounds: [(u8, u8); MAX_WORDS],
+    len: usize,
+    screaming: bool,
+}
+
+impl Words {
+    fn split(name: &[u8]) -> Option<Words> {
+        if name.is_empty() || name.len() > MAX_NAME {
+            return None;
+        }
+        let mut words = Words {
+            buffer: [0; MAX_NAME],
+            bounds: [(0, 0); MAX_WORDS],
+            len: 0,
+            screaming: true,
+        };
+        let mut start = None;
+        for (i, &b) in name.iter().enumerate() {
+            words.buffer[i] = b.to_ascii_lowercase();
+            words.screaming &= !b.is_ascii_lowercase();
+            if !b.is_ascii_alphanumeric() {
+                words.close(&mut start, i);
+                continue;
+            }
+            let previous = if i > 0 { name[i - 1] } else { 0 };
+            let next = name.get(i + 1).copied().unwrap_or(0);
+            let camel = b.is_ascii_uppercase()
+                && (previous.is_ascii_lowercase()
+                    || previous.is_ascii_digit()
+                    || previous.is_ascii_uppercase() && next.is_ascii_lowercase());
+            let number = b.is_ascii_digit() && previous.is_ascii_alphabetic()
+                || b.is_ascii_alphabetic() && previous.is_ascii_digit();
+            if camel || number {
+                words.close(&mut start, i);
+            }
+            start.get_or_insert(i);
+        }
+        words.close(&mut start, name.len());
+        (words.len > 0).then_some(words)
+    }
+
+    fn close(&mut self, start: &mut Option<usize>, end: usize) {
+        if let Some(start) = start.take() {
+            if self.len == MAX_WORDS {
+                // Of a very long name the last words count.
+                self.bounds.copy_within(1.., 0);
+                self.len -= 1;
+            }
+            self.bounds[self.len] = (start as u8, end as u8);
+            self.len += 1;
+        }
+    }
+
+    fn get(&self, index: usize) -> &[u8] {
+        let (start, end) = self.bounds[index];
+        &self.buffer[start.into()..end.into()]
+    }
+
+    fn before(&self, index: usize) -> &[u8] {
+        if index == 0 { b"" } else { self.get(index - 1) }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.len).map(|i| self.get(i))
+    }
+}
+
+/// Words that may follow the telling word without changing what it tells.
+fn is_tail(word: &[u8]) -> bool {
+    word.iter().all(u8::is_ascii_digit)
+        || matches!(
+            word,
+            b"base"
+                | b"data"
+                | b"value"
+                | b"val"
+                | b"raw"
+                | b"text"
+                | b"plain"
+                | b"plaintext"
+                | b"str"
+                | b"string"
+                | b"b"
+                | b"base64"
+                | b"b64"
+                | b"hex"
+                | b"prod"
+                | b"production"
+                | b"dev"
+                | b"development"
+                | b"test"
+                | b"testing"
+                | b"staging"
+                | b"stage"
+                | b"live"
+                | b"sandbox"
+                | b"local"
+                | b"ci"
+                | b"default"
+                | b"old"
+                | b"new"
+                | b"current"
+                | b"previous"
+                | b"primary"
+                | b"secondary"
+                | b"backup"
+                | b"main"
+                | b"confirmation"
+                | b"confirm"
+                | b"again"
+                | b"repeat"
+                | b"ro"
+                | b"rw"
+                | b"env"
+                | b"encoded"
+                | b"v"
+                | b"a"
+                | b"us"
+                | b"eu"
+                | b"override"
+                | b"var"
+        )
+}
+
+/// Words after which the name is about the secret, not the secret itself.
+fn is_about(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"file"
+            | b"files"
+            | b"filename"
+            | b"path"
+            | b"paths"
+            | b"dir"
+            | b"directory"
+            | b"name"
+            | b"names"
+            | b"id"
+            | b"ids"
+            | b"type"
+            | b"types"
+            | b"kind"
+            | b"count"
+            | b"counts"
+            | b"length"
+            | b"len"
+            | b"size"
+            | b"limit"
+            | b"limits"
+            | b"policy"
+            | b"rule"
+            | b"rules"
+            | b"required"
+            | b"reset"
+            | b"url"
+            | b"uri"
+            | b"urls"
+            | b"endpoint"
+            | b"ref"
+            | b"refs"
+            | b"arn"
+            | b"expiry"
+            | b"expires"
+            | b"expire"
+            | b"expired"
+            | b"expiration"
+            | b"ttl"
+            | b"age"
+            | b"format"
+            | b"regex"
+            | b"pattern"
+            | b"patterns"
+            | b"validator"
+            | b"validation"
+            | b"error"
+            | b"errors"
+            | b"strength"
+            | b"input"
+            | b"form"
+            | b"field"
+            | b"fields"
+            | b"label"
+            | b"prompt"
+            | b"enabled"
+            | b"disabled"
+            | b"usage"
+            | b"budget"
+            | b"manager"
+            | b"provider"
+            | b"store"
+            | b"service"
+            | b"services"
+            | b"class"
+            | b"module"
+            | b"column"
+            | b"index"
+            | b"version"
+            | b"algorithm"
+            | b"alg"
+            | b"algo"
+            | b"header"
+            | b"headers"
+            | b"prefix"
+            | b"suffix"
+            | b"param"
+            | b"params"
+            | b"status"
+            | b"changed"
+            | b"changes"
+            | b"at"
+            | b"time"
+            | b"timestamp"
+            | b"date"
+            | b"days"
+            | b"generator"
+            | b"hint"
+            | b"placeholder"
+            | b"callback"
+            | b"fn"
+            | b"func"
+            | b"function"
+            | b"handler"
+            | b"helper"
+            | b"method"
+            | b"option"
+            | b"options"
+            | b"mode"
+            | b"in"
+            | b"out"
+            | b"on"
+            | b"by"
+            | b"to"
+            | b"of"
+            | b"title"
+            | b"description"
+            | b"desc"
+            | b"message"
+            | b"msg"
+            | b"html"
+            | b"template"
+            | b"scope"
+            | b"scopes"
+            | b"lifetime"
+            | b"timeout"
+            | b"seconds"
+            | b"days_valid"
+            | b"state"
+            | b"list"
+            | b"map"
+            | b"set"
+            | b"table"
+            | b"bytes"
+            | b"bits"
+            | b"entropy"
+            | b"cost"
+            | b"rounds"
+            | b"iterations"
+            | b"attempts"
+            | b"retries"
+            | b"only"
+            | b"domain"
+            | b"host"
+            | b"port"
+            | b"issuer"
+            | b"audience"
+            | b"location"
+            | b"position"
+            | b"offset"
+            | b"begin"
+            | b"end"
+            | b"start"
+            | b"separator"
+            | b"delimiter"
+            | b"style"
+            | b"color"
+            | b"icon"
+            | b"link"
+            | b"page"
+            | b"screen"
+            | b"view"
+            | b"button"
+            | b"dialog"
+            | b"modal"
+            | b"command"
+            | b"cmd"
+            | b"program"
+            | b"helpers"
+            | b"plugin"
+    )
+}
+
+/// Words with which no name is a secret's, wherever they stand.
+fn is_harmless(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"csrf"
+            | b"xsrf"
+            | b"public"
+            | b"pub"
+            | b"publishable"
+            | b"max"
+            | b"min"
+            | b"maximum"
+            | b"minimum"
+            | b"total"
+            | b"num"
+            | b"number"
+            | b"input"
+            | b"output"
+            | b"completion"
+            | b"prompt"
+            | b"foreign"
+            | b"partition"
+            | b"sort"
+            | b"idempotency"
+            | b"idempotent"
+            | b"cancellation"
+            | b"continuation"
+            | b"page"
+            | b"pagination"
+            | b"eos"
+            | b"bos"
+            | b"pad"
+            | b"unk"
+            | b"cls"
+            | b"sep"
+            | b"missing"
+            | b"invalid"
+            | b"expired"
+            | b"forgot"
+            | b"is"
+            | b"has"
+            | b"should"
+            | b"can"
+            | b"use"
+            | b"uses"
+            | b"require"
+            | b"requires"
+            | b"allow"
+            | b"allows"
+            | b"show"
+            | b"hide"
+            | b"enable"
+            | b"disable"
+            | b"verify"
+            | b"check"
+            | b"validate"
+            | b"generate"
+            | b"rotate"
+            | b"no"
+            | b"without"
+            | b"needs"
+            | b"keyboard"
+            | b"keyword"
+            | b"translation"
+            | b"i18n"
+            | b"locale"
+            | b"lexer"
+            | b"parser"
+            | b"syntax"
+            | b"recaptcha_site"
+    )
+}
+
+/// What makes a `key` a secret one.
+fn is_secret_key_of(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"api"
+            | b"access"
+            | b"secret"
+            | b"private"
+            | b"priv"
+            | b"auth"
+            | b"account"
+            | b"encryption"
+            | b"encrypt"
+            | b"decryption"
+            | b"signing"
+            | b"sign"
+            | b"signature"
+            | b"master"
+            | b"license"
+            | b"licence"
+            | b"service"
+            | b"shared"
+            | b"session"
+            | b"app"
+            | b"application"
+            | b"storage"
+            | b"admin"
+            | b"deploy"
+            | b"hmac"
+            | b"aes"
+            | b"jwt"
+            | b"cookie"
+            | b"consumer"
+            | b"subscription"
+            | b"vault"
+            | b"symmetric"
+            | b"crypto"
+            | b"cipher"
+            | b"preshared"
+            | b"psk"
+            | b"wireguard"
+            | b"ssh"
+            | b"gpg"
+            | b"pgp"
+            | b"webhook"
+            | b"server"
+            | b"client"
+            | b"root"
+            | b"user"
+            | b"write"
+            | b"read"
+            | b"integration"
+            | b"ingest"
+            | b"ingestion"
+            | b"functions"
+            | b"function"
+            | b"management"
+            | b"upload"
+            | b"push"
+            | b"bot"
+            | b"oban"
+            | b"cloak"
+            | b"guardian"
+            | b"apikey"
+            | b"hex"
+            | b"fernet"
+            | b"salt"
+            | b"host"
+            | b"wrap"
+            | b"wrapping"
+            | b"unseal"
+            | b"recovery"
+            | b"token"
+            | b"seed"
+            | b"certificate"
+            | b"cert"
+            | b"tls"
+            | b"ssl"
+            | b"rsa"
+            | b"ecdsa"
+            | b"ed25519"
+    )
+}
+
+/// Words before `key` that make it a lookup key.
+fn is_plain_key_of(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"primary"
+            | b"foreign"
+            | b"partition"
+            | b"sort"
+            | b"cache"
+            | b"idempotency"
+            | b"unique"
+            | b"hash"
+            | b"range"
+            | b"map"
+            | b"object"
+            | b"dict"
+            | b"config"
+            | b"react"
+            | b"row"
+            | b"column"
+            | b"group"
+            | b"index"
+            | b"lookup"
+            | b"routing"
+            | b"context"
+            | b"i18n"
+            | b"translation"
+            | b"sorting"
+            | b"composite"
+            | b"natural"
+            | b"surrogate"
+            | b"store"
+            | b"item"
+            | b"s3"
+            | b"bucket"
+            | b"arrow"
+            | b"enter"
+            | b"escape"
+            | b"tab"
+            | b"hot"
+            | b"shortcut"
+            | b"public"
+            | b"site"
+            | b"registry"
+            | b"metadata"
+            | b"meta"
+            | b"event"
+            | b"query"
+            | b"dedup"
+            | b"lock"
+            | b"project"
+            | b"issue"
+    )
+}
+
+fn is_password(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"password"
+            | b"passwords"
+            | b"passwd"
+            | b"passphrase"
+            | b"passphrases"
+            | b"passcode"
+            | b"pword"
+            | b"passwort"
+            | b"pswd"
+            | b"psw"
+            | b"mnemonic"
+            | b"requirepass"
+            | b"masterauth"
+            | b"passw"
+            | b"userpass"
+            | b"pgpassword"
+            | b"pgpass"
+    )
+}
+
+/// Words that end, glued, in a telling one: `dbpassword`, `authtoken`, `smtppass`.
+fn glued(word: &[u8]) -> Option<KeyClass> {
+    let ends = |tail: &[u8]| word.len() > tail.len() && word.ends_with(tail);
+    if ends(b"password") || ends(b"passwd") || ends(b"passphrase") {
+        return Some(KeyClass::Password);
+    }
+    if ends(b"pass") || ends(b"pwd") {
+        let owner = word
+            .strip_suffix(b"pass")
+            .or(word.strip_suffix(b"pwd"))
+            .unwrap_or_default();
+        return matches!(
+            owner,
+            b"db"
+                | b"user"
+                | b"smtp"
+                | b"mysql"
+                | b"pg"
+                | b"my"
+                | b"root"
+                | b"admin"
+                | b"ftp"
+                | b"mail"
+                | b"redis"
+                | b"ssh"
+                | b"http"
+                | b"proxy"
+                | b"login"
+                | b"key"
+                | b"store"
+                | b"sql"
+                | b"imap"
+                | b"ldap"
+                | b"rabbitmq"
+                | b"database"
+                | b"ssl"
+        )
+        .then_some(KeyClass::Password);
+    }
+    if ends(b"secret") {
+        return Some(KeyClass::Secret);
+    }
+    if ends(b"token") || ends(b"tokens") || ends(b"cookie") {
+        return (!word.starts_with(b"csrf") && !word.starts_with(b"xsrf"))
+            .then_some(KeyClass::Token);
+    }
+    if ends(b"key") {
+        let owner = &word[..word.len() - 3];
+        let known = is_secret_key_of(owner)
+            || owner.ends_with(b"secret")
+            || owner.ends_with(b"access")
+            || owner.ends_with(b"private")
+            || owner.ends_with(b"api");
+        return known.then_some(KeyClass::Token);
+    }
+    None
+}
+
+/// What `name` says about its value. Fast for names that say nothing; names over [`MAX_NAME`] bytes say nothing.
+pub(crate) fn classify(name: &[u8]) -> KeyClass {
+    let Some(words) = Words::split(name) else {
+        return KeyClass::None;
+    };
+    if words.iter().any(is_harmless) {
+        return KeyClass::None;
+    }
+    let mut last = words.len - 1;
+    // `secret_key_base`, `password_2`, `token_prod`: the tail is no part of the meaning.
+    while last > 0 && is_tail(words.get(last)) {
+        last -= 1;
+    }
+    match judge(&words, last) {
+        Verdict::Is(class) => class,
+        Verdict::Harmless => KeyClass::None,
+        Verdict::Unknown => {
+            // `API_KEY_OPENAI`, `TOKEN_READONLY`: a telling word, then an owner's name. The value must prove the rest.
+            for back in 1..=2.min(last) {
+                if let Verdict::Is(class) = judge(&words, last - back) {
+                    let cap = if words.screaming {
+                        KeyClass::Token
+                    } else {
+                        KeyClass::Weak
+                    };
+                    return class.min(cap);
+                }
+            }
+            KeyClass::None
+        }
+    }
+}
+
+enum Verdict {
+    Is(KeyClass),
+    Harmless,
+    Unknown,
+}
+
+fn judge(words: &Words, at: usize) -> Verdict {
+    use KeyClass::*;
+    let word = words.get(at);
+    let before = words.before(at);
+    let alone = words.len == 1;
+    let class = match word {
+        b"password" | b"passwords" | b"passwd" => {
+            // A hash is worth hiding, but only a hash.
+            if matches!(before, b"hashed" | b"encrypted" | b"crypted") {
+                Token
+            } else {
+                Password
+            }
+        }
+        _ if is_password(word) => Password,
+        b"phrase" if matches!(before, b"pass" | b"seed" | b"recovery") => Password,
+        b"word" if before == b"pass" => Password,
+        b"code" if before == b"pass" => Password,
+        b"pwd" => {
+            if before == b"old" && words.screaming {
+                return Verdict::Harmless;
+            }
+            Password
+        }
+        b"pass" => match before {
+            b"first" | b"second" | b"third" | b"render" | b"compiler" | b"opt" | b"last"
+            | b"next" | b"one" | b"two" | b"multi" | b"single" | b"all" | b"test" | b"tests"
+            | b"must" | b"will" | b"does" | b"not" | b"by" | b"shadow" | b"this" | b"band"
+            | b"high" | b"low" | b"optimization" | b"analysis" | b"lint" | b"per" | b"each"
+            | b"did" => {
+                return Verdict::Harmless;
+            }
+            _ => Password,
+        },
+        b"secret" | b"secrets" => Secret,
+        b"token" => match before {
+            b"start" | b"end" | b"stop" | b"special" | b"mask" | b"next" | b"prev"
+            | b"previous" | b"current" | b"peek" | b"last" | b"first" | b"sync" | b"per"
+            | b"bucket" | b"string" | b"identifier" | b"punctuation" => Weak,
+            _ => Token,
+        },
+        b"tokens" | b"jwt" | b"bearer" | b"cookie" | b"cookies" | b"setcookie" | b"credential"
+        | b"credentials" | b"creds" | b"cred" | b"salt" | b"apikey" | b"apitoken"
+        | b"secretkey" | b"accesskey" | b"privatekey" | b"authkey" | b"masterkey"
+        | b"signingkey" | b"encryptionkey" | b"accountkey" | b"sharedaccesskey" | b"licensekey"
+        | b"identitytoken" | b"presharedkey" => Token,
+        b"auth"
+            if alone || matches!(before, b"_" | b"proxy" | b"basic" | b"http" | b"registry") =>
+        {
+            Auth
+        }
+        b"auth" if words.screaming => Token,
+        b"authorization" => Auth,
+        b"key" | b"keys" => {
+            // An id is public, except the one that names an AWS account.
+            if is_plain_key_of(before) {
+                return Verdict::Harmless;
+            }
+            if is_secret_key_of(before) {
+                Token
+            } else {
+                Weak
+            }
+        }
+        b"id" if before == b"key" && words.iter().any(|w| w == b"access") => Token,
+        b"nonce" | b"iv" | b"hmac" | b"sig" | b"signature" | b"mac" | b"code" | b"otp"
+        | b"hash" => {
+            if word == b"hash" && words.iter().any(is_password) {
+                Token
+            } else {
+                Weak
+            }
+        }
+        b"pat" | b"sas" if words.len > 1 => Token,
+        b"pat" | b"sas" => Weak,
+        b"dsn" => Url,
+        b"url" | b"uri" | b"urls"
+            if words
+                .iter()
+                .any(|w| matches!(w, b"webhook" | b"webhooks" | b"hook")) =>
+        {
+            Url
+        }
+        b"webhook" => Url,
+        b"url" | b"uri" | b"string"
+            if matches!(
+                before,
+                b"database" | b"db" | b"redis" | b"connection" | b"amqp" | b"mongo" | b"broker"
+            ) =>
+        {
+            Url
+        }
+        b"connectionstring" => Url,
+        b"d" | b"k" if alone => None,
+        _ if is_about(word) => return Verdict::Harmless,
+        _ => match glued(word) {
+            Some(class) => class,
+            Option::None => return Verdict::Unknown,
+        },
+    };
+    Verdict::Is(class)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_every_case_style() {
+        for name in [
+            "password",
+            "db_password",
+            "DB_PASSWORD",
+            "dbPassword",
+            "db-password",
+            "smtp.password",
+            "password2",
+            "PASSWORD_PROD",
+            "PGPASSWORD",
+            "user_pass",
+            "passwordConfirmation",
+            "mysqlpwd",
+            "SMTPPassword",
+        ] {
+            assert_eq!(classify(name.as_bytes()), KeyClass::Password, "{name}");
+        }
+        for name in [
+            "token",
+            "api_key",
+            "apiKey",
+            "X-Api-Key",
+            "secret_key_base",
+            "STRIPE_API_KEY",
+            "AWS_SECRET_ACCESS_KEY",
+            "authToken",
+            "accesstoken",
+            "signing_salt",
+            "hashed_password",
+            "AccountKey",
+            "setcookie",
+            "RELEASE_COOKIE",
+            "API_KEY_OPENAI",
+            "private_key",
+        ] {
+            assert_eq!(classify(name.as_bytes()), KeyClass::Token, "{name}");
+        }
+        for name in ["client_secret", "SECRET", "clientsecret"] {
+            assert_eq!(classify(name.as_bytes()), KeyClass::Secret, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_only_sound_secret() {
+        for name in [
+            "bypass",
+            "compass",
+            "passing",
+            "monkey",
+            "keyboard",
+            "author",
+            "max_tokens",
+            "token_count",
+            "tokenType",
+            "public_key",
+            "primary_key",
+            "partition_key",
+            "cacheKey",
+            "idempotency-key",
+            "password_file",
+            "password_path",
+            "secretName",
+            "secretKeyRef",
+            "csrf_token",
+            "password_min_length",
+            "secretary",
+            "tokenizer",
+            "password_changed_at",
+            "render_pass",
+            "author_id",
+            "OLDPWD",
+        ] {
+            assert!(
+                classify(name.as_bytes()) <= KeyClass::Weak,
+                "{name}: {:?}",
+                classify(name.as_bytes())
+            );
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! Tokens without a telling prefix of their own: long runs of letters and digits, known by their length, their neighbours and
+//! their randomness.
+
+use super::engine::Scan;
+use super::families::is_uuid;
+use super::rules::Rule;
+use super::shape::*;
+
+/// A run of letters and digits of at least twenty starts at `start`.
+pub(crate) fn run(scan: &mut Scan, start: usize) {
+    let text = scan.text;
+    let end = run_end(text, start, ALNUM);
+    scan.spend((end - start).min(256));
+    let run = &text[start..end];
+    let before = if start > 0 { text[start - 1] } else { b' ' };
+    let after = text.get(end).copied().unwrap_or(b' ');
+    match before {
+        b'_' => return prefixed(scan, start, end),
+        b'.' => {
+            if start >= 2
+                && matches!(text[start - 2], b's' | b'b' | b'r')
+                && (start == 2
+                    || !is(text[start - 3], WORD | DOT | DASH) && text[start - 3] != b')')
+                && (24..=26).contains(&run.len())
+                && three_kinds(run)
+                && after != b'('
+            {
+                scan.add(start - 2, end, Rule::SecretStore, 2);
+            } else if run.len() == 64
+                && all(run, HEX)
+                && start >= 18
+                && text[start - 18..].starts_with(b"pat")
+                && all(&text[start - 15..start - 1], ALNUM)
+            {
+                scan.add(start - 18, end, Rule::Productivity, 2);
+            }
+        }
+        b':' if run.len() == 32 && all(run, HEX) => {
+            // Asana: one digit, a slash, sixteen digits, a colon, thirty-two hexadecimal digits.
+            let digits = text[..start - 1]
+                .iter()
+                .rev()
+                .take(20)
+                .take_while(|&&b| is(b, D))
+                .count();
+            if digits >= 13
+                && start >= digits + 3
+                && text[start - 2 - digits] == b'/'
+                && is(text[start - 3 - digits], D)
+            {
+                scan.add(start, end, Rule::Productivity, 2);
+            }
+        }
+        b'|' => {
+            let digits = text[..start - 1]
+                .iter()
+                .rev()
+                .take(20)
+                .take_while(|&&b| is(b, D))
+                .count();
+            if digits >= 13 && (27..=40).contains(&run.len()) && mixed_case(run) {
+                scan.add(start, end, Rule::Social, 2);
+            }
+        }
+        _ => {}
+    }
+    if is(before, US | DASH) && before != b'-' {
+        return;
+    }
+    match run[0] {
+        b'S' if run.len() == 34
+            && run[1] == b'K'
+            && all(&run[2..], HEX_ANY)
+            && before != b'+'
+            && before != b'/' =>
+        {
+            scan.add(start, end, Rule::Twilio, 2)
+        }
+        b'c' if run.len() == 35 && run.starts_with(b"cio") && three_kinds(&run[3..]) => {
+            scan.add(start, end, Rule::Registry, 2)
+        }
+        b'o' if run.len() == 46
+            && run.starts_with(b"oy2")
+            && all(run, L | D)
+            && surprise(run) > 200 =>
+        {
+            scan.add(start, end, Rule::Registry, 2)
+        }
+        b'2' if run.len() == 27 && after == b'_' && three_kinds(run) => {
+            let rest = run_end_capped(text, end + 1, ALNUM, 64);
+            if rest - end > 20 {
+                scan.add(start, rest, Rule::Network, 2);
+            }
+        }
+        b'M' | b'N' | b'O' if after == b'.' && (23..=28).contains(&run.len()) => {
+            discord(scan, start, end)
+        }
+        _ => {}
+    }
+    if run.len() == 32 && all(run, HEX) && after == b'-' {
+        let tail = &text[end..text.len().min(end + 19)];
+        let mailchimp = tail.starts_with(b"-us") && is_at(tail, 3, D) && !is_at(tail, 5, ALNUM);
+        let mailgun = tail.len() >= 18
+            && tail[9] == b'-'
+            && all(&tail[1..9], HEX)
+            && all(&tail[10..18], HEX)
+            && !is_at(tail, 18, WORD | DASH);
+        if mailchimp || mailgun {
+            let length = if mailchimp { run_end(tail, 3, D) } else { 18 };
+            scan.add(start, end + length, Rule::Mail, 2);
+        }
+    }
+    if run.len() == 40 && run.ends_with(b"NRAL") && all(&run[..36], HEX_ANY) {
+        scan.add(start, end, Rule::Observability, 2);
+    }
+}
+
+fn mixed_case(run: &[u8]) -> bool {
+    any(run, L) && any(run, U) && surprise(run) > 0
+}
+
+/// Digits, small and capital letters, and no words.
+fn three_kinds(run: &[u8]) -> bool {
+    any(run, D) && any(run, L) && any(run, U) && surprise(run) > 100
+}
+
+/// Three parts: a user's number in base64, six characters, and the signature.
+fn discord(scan: &mut Scan, start: usize, first: usize) {
+    let text = scan.text;
+    let second = run_end_capped(text, first + 1, URL64, 16);
+    if !(6..=7).contains(&(second - first - 1)) || text.get(second) != Some(&b'.') {
+        return;
+    }
+    let third = run_end_capped(text, second + 1, URL64, 128);
+    if third - second >= 27 && three_kinds(&text[second + 1..third]) {
+        scan.add(start, third, Rule::Discord, 2);
+    }
+}
+
+/// Lower-case words joined by underscores, and then a run that alternates digits and letters: a vendor's token of any kind.
+fn prefixed(scan: &mut Scan, start: usize, end: usize) {
+    let text = scan.text;
+    let body = &text[start..end];
+    let prefix = start
+        - text[..start]
+            .iter()
+            .rev()
+            .take(40)
+            .take_while(|&&b| is(b, L | D | US))
+            .count();
+    let words = &text[prefix..start - 1];
+    let outside = if prefix > 0 { text[prefix - 1] } else { b' ' };
+    if words.len() < 2
+        || words.len() > 32
+        || !is(words[0], L)
+        || is(outside, ALNUM | DASH | B64 | DOT)
+        || is_public(words)
+    {
+        return;
+    }
+    let digits = count(body, D);
+    // A digest after a word (`sha256_…`, `build_…`) is a name, not a key, and hexadecimal alone proves nothing.
+    if digits < 2
+        || digits + 4 > body.len()
+        || all(body, HEX) && body.len() % 8 == 0 && !telling(words)
+        || !any(body, ALPHA)
+    {
+        return;
+    }
+    let random = surprise(&body[..body.len().min(100)]);
+    // Twelve tenths of a bit a byte is more than any name with numbers in it has.
+    if random >= 12 * body.len().min(100) as i32 && distinct(body) >= 10 && !ascending(body) {
+        let end = run_end_capped(text, end, WORD | DASH, 4096);
+        scan.add(prefix, end, Rule::Generic, 1);
+    }
+}
+
+fn telling(words: &[u8]) -> bool {
+    [
+        &b"key"[..],
+        b"token",
+        b"secret",
+        b"live",
+        b"test",
+        b"api",
+        b"pat",
+        b"sk",
+    ]
+    .iter()
+    .any(|w| words.split(|&b| b == b'_').any(|part| part == *w))
+}
+
+/// Identifiers and public keys that vendors print for everyone.
+fn is_public(words: &[u8]) -> bool {
+    const PUBLIC: &[&[u8]] = &[
+        b"pk_live",
+        b"pk_test",
+        b"sb_publishable",
+        b"phc",
+        b"call",
+        b"chatcmpl",
+        b"fp",
+        b"resp",
+        b"msg",
+        b"toolu",
+        b"req",
+        b"run",
+        b"thread",
+        b"asst",
+        b"file",
+        b"batch",
+        b"org",
+        b"proj",
+        b"user",
+        b"cus",
+        b"sub",
+        b"pi",
+        b"ch",
+        b"evt",
+        b"in",
+        b"price",
+        b"prod",
+        b"acct",
+        b"seti",
+        b"pm",
+        b"cs_live",
+        b"cs_test",
+        b"rzp_live",
+        b"rzp_test",
+        b"id",
+        b"srvtoolu",
+        b"step",
+        b"vs",
+        b"ft",
+        b"rs",
+        b"fc",
+        b"ws",
+        b"team",
+        b"prj",
+        b"dpl",
+        b"tok",
+        b"src",
+        b"card",
+        b"ba",
+        b"txn",
+        b"po",
+        b"re",
+        b"si",
+        b"il",
+        b"ii",
+        b"sha256",
+        b"sha1",
+        b"md5",
+        b"sha512",
+        b"commit",
+        b"build",
+        b"img",
+        b"layer",
+        b"trace",
+        b"span",
+        b"session_id",
+        b"request_id",
+        b"publishable",
+        b"pub",
+        b"public",
+        b"hash",
+        b"test",
+        b"anon",
+        b"gen",
+        b"container",
+    ];
+    PUBLIC.contains(&words)
+}
+
+/// `abcdefghij…0123`: an alphabet, not a random string.
+fn ascending(body: &[u8]) -> bool {
+    body.windows(2)
+        .filter(|pair| pair[1] == pair[0].wrapping_add(1))
+        .count()
+        * 2
+        > body.len()
+}
+
+/// `eyJ…`: three parts, or five, or two and a dot.
+pub(crate) fn jwt(scan: &mut Scan, at: usize) {
+    let text = scan.text;
+    if at < scan.jwt_until {
+        return;
+    }
+    let first = run_end(text, at, URL64 | EQ);
+    scan.spend(first - at);
+    scan.jwt_until = first;
+    if first - at < 10 || text.get(first) != Some(&b'.') {
+        // A serialised JWS or a torn token: long, and its header really is one.
+        if first - at >= 60 && header(&text[at..first]) {
+            scan.add(at, first, Rule::Jwt, 2);
+        }
+        return;
+    }
+    let mut end = first;
+    let mut parts = 1;
+    let mut long = first - at;
+    while parts < 5 && text.get(end) == Some(&b'.') {
+        let next = run_end(text, end + 1, URL64 | EQ);
+        if next == end + 1 && parts < 2 {
+            break;
+        }
+        scan.spend(next - end);
+        long += next - end;
+        parts += 1;
+        end = next;
+    }
+    scan.jwt_until = end;
+    // A second part that begins as the first does is a claim set; otherwise the header must say what it is.
+    let claims = text[first + 1..end].starts_with(b"eyJ");
+    let trimmed = if parts > 3 || !text[..end].ends_with(b".") {
+        end
+    } else {
+        end
+    };
+    if parts >= 2 && long >= 30 && (claims || header(&text[at..first])) {
+        scan.add(at, trimmed, Rule::Jwt, 2);
+        scan.token_until = trimmed;
+    }
+}
+
+/// Does the first part decode to something with `"alg"`, `"typ"`, `"enc"` or `"kid"` in it?
+fn header(part: &[u8]) -> bool {
+    let mut decoded = [0u8; 192];
+    let mut length = 0;
+    for chunk in part.chunks_exact(4).take(64) {
+        let Some(bits) = chunk.iter().try_fold(0u32, |bits, &b| {
+            super::contexts::sextet(b).map(|s| bits << 6 | s)
+        }) else {
+            break;
+        };
+        decoded[length..length + 3].copy_from_slice(&bits.to_be_bytes()[1..]);
+        length += 3;
+    }
+    let text = &decoded[..length];
+    [
+        &b"\"alg\""[..],
+        b"\"typ\"",
+        b"\"enc\"",
+        b"\"kid\"",
+        b"\"iss\"",
+        b"\"sub\"",
+        b"\"exp\"",
+    ]
+    .iter()
+    .any(|name| memchr::memmem::find(text, name).is_some())
+}
+
+/// `:AA` after a bot's number: a Telegram token.
+pub(crate) fn telegram(scan: &mut Scan, at: usize) {
+    let text = scan.text;
+    let digits = text[..at]
+        .iter()
+        .rev()
+        .take(14)
+        .take_while(|&&b| is(b, D))
+        .count();
+    let end = run_end_capped(text, at + 1, URL64, 64);
+    scan.spend(end - at);
+    if (7..=12).contains(&digits)
+        && (34..=40).contains(&(end - at - 1))
+        && mixed_case(&text[at + 1..end])
+    {
+        scan.add(at - digits, end, Rule::Telegram, 2);
+    }
+}
+
+/// A digit, `Q~`: an Entra client secret, three characters before and thirty-one after.
+pub(crate) fn entra(scan: &mut Scan, at: usize) {
+    let text = scan.text;
+    const BODY: u16 = URL64 | DOT | TILDE;
+    let Some(start) = at.checked_sub(3) else {
+        return;
+    };
+    let end = run_end_capped(text, at, BODY, 64);
+    scan.spend(end - start);
+    if all(&text[start..at], BODY)
+        && (start == 0 || !is(text[start - 1], ALNUM))
+        && (30..=42).contains(&(end - at))
+        && mixed_case(&text[at..end])
+    {
+        scan.add(start, end, Rule::Azure, 2);
+    }
+}
+
+/// A token known by a piece inside it: extends to both sides.
+pub(crate) fn marked(scan: &mut Scan, at: usize, marked: &super::families::Marked) {
+    let text = scan.text;
+    if !text[at..].starts_with(marked.marker.as_bytes()) {
+        return;
+    }
+    let start = at
+        - text[..at]
+            .iter()
+            .rev()
+            .take(300)
+            .take_while(|&&b| is(b, marked.body))
+            .count();
+    let end = run_end_capped(text, at + marked.marker.len(), marked.body, 600);
+    scan.spend(end - start);
+    let token = &text[start..end];
+    if at - start >= marked.before
+        && end - at - marked.marker.len() >= marked.after
+        && token.len() <= 400
+        && surprise(&token[..token.len().min(100)]) > 200
+        && !is_uuid(token)
+    {
+        // A key stands for itself: as long as keys of its kind are, not a stretch of some larger base64 text.
+        if marked.marker.len() > 4 || token.len() <= 100 {
+            scan.add(start, end, marked.rule, 2);
+        }
+    }
+}

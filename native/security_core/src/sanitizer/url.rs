@@ -1,0 +1,257 @@
+//! Credentials in URLs: in front of the host, and in the paths of incoming webhooks.
+
+use super::engine::Scan;
+use super::families::is_uuid;
+use super::judge::is_placeholder;
+use super::rules::Rule;
+use super::shape::*;
+
+/// The longest authority part that is followed.
+const MAX_AUTHORITY: usize = 1024;
+
+/// Hosts (or their ends) and the beginnings of paths behind which the rest of the path is the secret.
+#[rustfmt::skip]
+static WEBHOOKS: &[(&[u8], &[u8])] = &[
+    (b"hooks.slack.com", b"/services/"), (b"hooks.slack.com", b"/workflows/"), (b"hooks.slack.com", b"/triggers/"), (b"hooks.slack-gov.com", b"/services/"),
+    (b"discord.com", b"/api/webhooks/"), (b"discordapp.com", b"/api/webhooks/"), (b"ptb.discord.com", b"/api/webhooks/"), (b"canary.discord.com", b"/api/webhooks/"),
+    (b".webhook.office.com", b"/webhookb2/"), (b"outlook.office.com", b"/webhook/"), (b"outlook.office365.com", b"/webhook/"),
+    (b"hooks.zapier.com", b"/hooks/catch/"), (b"hooks.zapier.com", b"/hooks/standard/"), (b"hook.integromat.com", b"/"), (b".make.com", b"/"), (b"maker.ifttt.com", b"/trigger/"),
+    (b"events.pagerduty.com", b"/integration/"), (b"alert.victorops.com", b"/integrations/"), (b"chat.googleapis.com", b"/v1/spaces/"), (b"webhook.site", b"/"), (b".pipedream.net", b"/"),
+    (b"oapi.dingtalk.com", b"/robot/send"), (b"open.feishu.cn", b"/open-apis/bot/"), (b"qyapi.weixin.qq.com", b"/cgi-bin/webhook/"), (b"hooks.airtable.com", b"/workflows/"), (b"api.opsgenie.com", b"/v1/json/"),
+    (b"hc-ping.com", b"/"), (b"nosnch.in", b"/"), (b"ntfy.sh", b"/"), (b"api.telegram.org", b"/bot"),
+];
+
+/// `://` stands at `at` (or `:\/\/`): looks at what follows.
+pub(crate) fn url(scan: &mut Scan, at: usize, authority: usize) {
+    let text = scan.text;
+    let scheme_start = at
+        - text[..at]
+            .iter()
+            .rev()
+            .take(24)
+            .take_while(|&&b| is(b, ALNUM | DASH) || b == b'+' || b == b'.')
+            .count();
+    let scheme = &text[scheme_start..at];
+    let limit = text.len().min(authority + MAX_AUTHORITY);
+    // The stretch that can hold credentials and a host, with the places that matter in it.
+    let (mut end, mut last_at, mut first_at, mut first_colon, mut first_slash) =
+        (limit, None, None, None, None);
+    for (i, &b) in text[authority..limit].iter().enumerate() {
+        let i = authority + i;
+        match b {
+            b'@' => {
+                if first_at.is_none() || first_slash_after(text, last_at, i).is_none() {
+                    last_at = Some(i);
+                }
+                first_at.get_or_insert(i);
+            }
+            b':' => {
+                first_colon.get_or_insert(i);
+            }
+            b'/' | b'?' | b'#' if first_at.is_some() => {
+                end = i;
+                break;
+            }
+            b'/' => {
+                first_slash.get_or_insert(i);
+            }
+            b'\\' if text.get(i + 1) == Some(&b'/') => {}
+            b if b <= b' ' || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | 0x7f) => {
+                end = i;
+                break;
+            }
+            _ => {}
+        }
+    }
+    scan.spend(end - authority);
+    let Some(host) = last_at else {
+        scan.url_end = scan
+            .url_end
+            .max(first_slash.unwrap_or(end).min(authority + 64));
+        return webhook(scan, authority, first_slash.unwrap_or(end), scheme);
+    };
+    // `http://host:8080/@name` and `https://host/@name` carry no credentials; a password with a slash follows a colon.
+    if let Some(slash) = first_slash.filter(|&s| s < host) {
+        match first_colon.filter(|&c| c < slash) {
+            Some(colon) if !all(&text[colon + 1..slash], D) => {}
+            _ => return webhook(scan, authority, slash, scheme),
+        }
+    }
+    if !is_at(text, host + 1, ALNUM)
+        && !matches!(
+            text.get(host + 1),
+            Some(b'[' | b'.' | b'/' | b'$' | b'*' | b'_' | b'%' | b'{' | b'(' | b':') | None
+        )
+        && text
+            .get(host + 1)
+            .is_some_and(|b| !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\''))
+    {
+        return;
+    }
+    let database = matches!(
+        scheme.to_ascii_lowercase().as_slice(),
+        b"postgres"
+            | b"postgresql"
+            | b"mysql"
+            | b"mariadb"
+            | b"mongodb"
+            | b"mongodb+srv"
+            | b"redis"
+            | b"rediss"
+            | b"ecto"
+            | b"amqp"
+            | b"amqps"
+            | b"mssql"
+            | b"sqlserver"
+            | b"clickhouse"
+            | b"cockroachdb"
+            | b"jdbc:postgresql"
+            | b"jdbc:mysql"
+            | b"valkey"
+            | b"mysql2"
+            | b"nats"
+            | b"kafka"
+            | b"cassandra"
+            | b"neo4j"
+            | b"bolt"
+            | b"memcached"
+            | b"sqlite"
+            | b"couchbase"
+            | b"postgis"
+            | b"myxql"
+            | b"tds"
+    );
+    let rule = if database { Rule::DbUrl } else { Rule::UrlAuth };
+    let colon = first_colon.filter(|&c| c < host);
+    let (user, password) = match colon {
+        Some(colon) => ((authority, colon), (colon + 1, host)),
+        None => ((authority, host), (host, host)),
+    };
+    let secret = &text[password.0..password.1];
+    let name = &text[user.0..user.1];
+    if !secret.is_empty()
+        && !is_placeholder(secret)
+        && !is_documentation(name, secret)
+        && !matches!(secret.first(), Some(b'#' | b'{' | b'<'))
+        && !secret.starts_with(b"${")
+    {
+        scan.add(password.0, password.1, rule, 1);
+        scan.value_until = scan.value_until.max(password.1);
+        scan.url_end = scan.url_end.max(password.1);
+    }
+    // A token may stand where the user's name does: `https://TOKEN@host`, `https://TOKEN:x-oauth-basic@host`.
+    let tokenish = looks_random(name, true)
+        || name.len() >= 20 && all(name, HEX_ANY) && any(name, D)
+        || is_uuid(name);
+    if tokenish
+        && !is_placeholder(name)
+        && (secret.len() < 3 || secret == b"x-oauth-basic" || colon.is_none())
+    {
+        scan.add(user.0, user.1, rule, 1);
+    }
+}
+
+fn first_slash_after(text: &[u8], from: Option<usize>, to: usize) -> Option<usize> {
+    let from = from?;
+    text[from..to]
+        .iter()
+        .position(|&b| b == b'/')
+        .map(|offset| from + offset)
+}
+
+/// `user:password@`, `USER:PASS@`: how documentation writes it.
+fn is_documentation(user: &[u8], password: &[u8]) -> bool {
+    const USERS: &[&[u8]] = &[
+        b"user",
+        b"username",
+        b"usr",
+        b"login",
+        b"name",
+        b"",
+        b"foo",
+        b"me",
+        b"userid",
+        b"u",
+        b"db_user",
+        b"dbuser",
+        b"user1",
+        b"account",
+    ];
+    const PASSWORDS: &[&[u8]] = &[
+        b"pass",
+        b"password",
+        b"passwd",
+        b"pw",
+        b"pwd",
+        b"passw",
+        b"secret",
+        b"bar",
+        b"p",
+        b"token",
+        b"db_password",
+        b"db_pass",
+        b"dbpass",
+        b"mypass",
+        b"api_key",
+        b"pass1",
+    ];
+    let listed = |list: &[&[u8]], word: &[u8]| list.iter().any(|w| w.eq_ignore_ascii_case(word));
+    listed(PASSWORDS, password) && (listed(USERS, user) || all(password, U | US))
+}
+
+fn webhook(scan: &mut Scan, authority: usize, slash: usize, scheme: &[u8]) {
+    let text = scan.text;
+    if !starts_ci(scheme, b"http") && !scheme.is_empty()
+        || slash <= authority
+        || slash - authority > 80
+    {
+        return;
+    }
+    let host = &text[authority..slash];
+    let Some((_, path)) = WEBHOOKS.iter().find(|(known, path)| {
+        (host.eq_ignore_ascii_case(known)
+            || known[0] == b'.'
+                && host.len() > known.len()
+                && host[host.len() - known.len()..].eq_ignore_ascii_case(known))
+            && text[slash..].starts_with(path)
+    }) else {
+        return;
+    };
+    let start = slash + path.len();
+    let end = run_end_capped(
+        text,
+        start,
+        URL64 | DOT | PCT | EQ | TILDE | B64 | COLON,
+        2048,
+    );
+    // `?key=…&token=…` belongs to it.
+    let end = match text.get(end) {
+        Some(b'?') => {
+            end + text[end..]
+                .iter()
+                .take(2048)
+                .position(|&b| {
+                    b <= b' '
+                        || matches!(
+                            b,
+                            b'"' | b'\'' | b'<' | b'>' | b'\\' | b'`' | b')' | b']' | b'}'
+                        )
+                })
+                .unwrap_or(text.len() - end)
+        }
+        Some(b'@') if text[end..].starts_with(b"@") => {
+            run_end_capped(text, end + 1, URL64 | DOT | PCT | B64, 2048)
+        }
+        _ => end,
+    };
+    scan.spend(end - start);
+    let tail = &text[start..end];
+    if tail.len() >= 12
+        && any(tail, D)
+        && surprise(&tail[..tail.len().min(200)]) > 30
+        && !is_placeholder(tail)
+    {
+        scan.add(start, end, Rule::Webhook, 2);
+        scan.url_end = end;
+    }
+}
