@@ -39,7 +39,7 @@ pub enum Error {
         /// Files that had been searched by then.
         files_searched: u64,
     },
-    /// As many searches as allowed are running already.
+    /// As many searches as allowed were running all the time, or the system has no thread to give.
     Busy,
     /// A bug here: a thread of the search panicked.
     Internal,

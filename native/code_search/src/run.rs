@@ -29,7 +29,8 @@ use std::time::{Duration, Instant};
 /// mode, the largest file.
 pub const FILE_MEMORY: usize = 4 << 20;
 
-/// Most searches at one time in this process; further ones are refused as [`Error::Busy`].
+/// Most searches at one time in this process. Further ones wait for their turn, and end as
+/// [`Error::Busy`] when it does not come in time.
 pub const MAX_RUNNING: usize = 16;
 
 const MAX_THREADS: usize = 8;
@@ -65,7 +66,7 @@ impl Search {
             token: cancel.clone(),
             deadline: Instant::now() + timeout,
         };
-        let slot = Slot::take()?;
+        let slot = Slot::take(&stop)?;
         let (ended, end) = mpsc::channel();
         let shared = Arc::new(Shared::new(&self.options));
         let job = {
@@ -195,16 +196,25 @@ fn parallelism() -> usize {
         .min(MAX_THREADS)
 }
 
-/// One of the searches that may run at a time, from here until dropped.
+/// A place among the searches that may run at a time, from here until dropped.
 struct Slot;
 
 impl Slot {
-    fn take() -> Result<Slot, Error> {
-        if RUNNING.fetch_add(1, Ordering::AcqRel) < MAX_RUNNING {
-            return Ok(Slot);
+    /// Waits for a place as long as the search itself might last.
+    fn take(stop: &Stop) -> Result<Slot, Error> {
+        loop {
+            if RUNNING.fetch_add(1, Ordering::AcqRel) < MAX_RUNNING {
+                return Ok(Slot);
+            }
+            RUNNING.fetch_sub(1, Ordering::AcqRel);
+            if stop.token.is_cancelled() {
+                return Err(Error::Cancelled);
+            }
+            if stop.reached() {
+                return Err(Error::Busy);
+            }
+            std::thread::sleep(TOKEN_INTERVAL);
         }
-        RUNNING.fetch_sub(1, Ordering::AcqRel);
-        Err(Error::Busy)
     }
 }
 

@@ -564,3 +564,16 @@ fn a_big_file_is_left_when_time_is_up() {
         start.elapsed()
     );
 }
+
+#[test]
+fn more_searches_than_may_run_at_once_take_turns() {
+    let tree = Tree::with(&[("a", "needle\n")]);
+    std::thread::scope(|scope| {
+        let searches: Vec<_> = (0..4 * code_search::MAX_RUNNING)
+            .map(|_| scope.spawn(|| tree.text("needle", files())))
+            .collect();
+        for search in searches {
+            assert_eq!(search.join().unwrap(), "a");
+        }
+    });
+}
