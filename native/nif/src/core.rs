@@ -181,7 +181,7 @@ fn core_put_known(
         .extend(registered.iter().map(|value| value.to_vec()));
     sources.registered.sort_unstable();
     sources.registered.dedup();
-    let known = KnownSecrets::build_with_registered(
+    let known = KnownSecrets::build_with(
         sources.collected.iter().cloned(),
         sources.registered.iter().cloned(),
     );

@@ -4,9 +4,11 @@
 //! Erlang error, which every caller turns into a denial or a redaction.
 
 mod audit;
+mod code_search;
 mod core;
 mod json;
 mod limits;
+mod policy;
 mod sanitize;
 mod terms;
 
@@ -61,6 +63,11 @@ mod atoms {
         struct_atom = "__struct__",
         uri_module = "Elixir.URI",
         config,
+        // kinds of a task option's value
+        flag,
+        integer,
+        text,
+        path,
     }
 }
 

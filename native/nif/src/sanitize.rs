@@ -150,6 +150,12 @@ impl<'a, 's> Walk<'a, 's> {
         if !self.afford(text.len())? {
             return Ok(self.withheld());
         }
+        // Of an address under its name only the secret part goes.
+        if class == KeyClass::Url
+            && let Some(clean) = self.redact(text)
+        {
+            return Ok((binary(self.env, &clean), true));
+        }
         if class != KeyClass::None && self.sanitizer.value_is_secret(class, text) {
             return Ok(self.redacted());
         }
@@ -188,11 +194,8 @@ impl<'a, 's> Walk<'a, 's> {
         if !self.afford(0)? {
             return Ok(self.withheld());
         }
-        let secret = match class {
-            KeyClass::None => false,
-            class => self.sanitizer.number_is_secret(class),
-        };
-        Ok(if secret {
+        // `token: 5` counts something; a password or a PIN may well be a number.
+        Ok(if class >= KeyClass::Secret {
             self.redacted()
         } else {
             (term, false)
@@ -230,12 +233,15 @@ impl<'a, 's> Walk<'a, 's> {
                 results.push(judged);
                 return Ok(());
             }
-            if let Some(judged) = self.iodata(&elements)? {
-                results.push(judged);
-                return Ok(());
-            }
         }
-        let size = elements.len() + usize::from(improper);
+        if improper {
+            elements.push(rest);
+        }
+        if let Some(judged) = self.iodata(&elements)? {
+            results.push(judged);
+            return Ok(());
+        }
+        let size = elements.len();
         steps.push(Step::Build(
             Shape::List {
                 term,
@@ -244,16 +250,12 @@ impl<'a, 's> Walk<'a, 's> {
             },
             class,
         ));
-        if improper {
-            steps.push(Step::Visit(rest, class));
-        }
         steps.extend(
             elements
                 .into_iter()
                 .rev()
                 .map(|element| Step::Visit(element, class)),
         );
-        // The tail was pushed below the elements: it is visited after them.
         Ok(())
     }
 

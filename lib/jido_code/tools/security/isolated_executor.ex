@@ -116,7 +116,7 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor do
         {:ok, keeper} ->
           monitor = Process.monitor(keeper)
           send(keeper, {reply_to, :job, fun, callers(), Process.group_leader()})
-          await(reply_to, monitor)
+          await(reply_to, keeper, monitor)
 
         :error ->
           {:crashed, {:error, {:crashed, :supervisor_not_running}}}
@@ -137,20 +137,25 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor do
     :exit, _reason -> :error
   end
 
-  defp await(reply_to, monitor) do
+  defp await(reply_to, keeper, monitor) do
     receive do
       {^reply_to, outcome, result} ->
         Process.demonitor(monitor, [:flush])
         {outcome, result}
 
-      {:DOWN, ^monitor, :process, _keeper, reason} ->
-        # A keeper that ends normally saw the worker end after its answer. The answer came from another process, whose
-        # messages have no order with the keeper's end: it may still be on its way.
+      {:DOWN, ^monitor, :process, _keeper, :normal} ->
+        # It saw the worker end after its answer. The answer came from another process, whose messages have no order with
+        # the keeper's end: it may still be on its way.
         receive do
           {^reply_to, outcome, result} -> {outcome, result}
         after
-          if(reason == :normal, do: 100, else: 0) -> {:crashed, {:error, {:crashed, reason}}}
+          100 -> {:crashed, {:error, {:crashed, :normal}}}
         end
+
+      {:DOWN, ^monitor, :process, _keeper, reason} ->
+        # Killed, perhaps by the handler: what it would have ended is ended here.
+        Keeper.sweep(keeper)
+        {:crashed, {:error, {:crashed, reason}}}
     end
   end
 
@@ -177,6 +182,22 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor do
   end
 
   def admit(other, _limits), do: {:crashed, {:error, {:crashed, {:bad_return, kind_of(other)}}}}
+
+  @doc false
+  # The same for a reason: it is left out when it is too large to leave.
+  @spec admit_failure(tuple(), map()) :: {:crashed, result()}
+  def admit_failure(reason, limits) do
+    fits? =
+      within_heap?(reason, limits.max_heap_size) and
+        Keeper.binaries_within?(self(), limits.max_binary_size)
+
+    {:crashed, {:error, {:crashed, if(fits?, do: reason, else: cut(reason))}}}
+  end
+
+  defp cut({:exception, exception, _stacktrace}),
+    do: {:exception, %RuntimeError{message: "#{inspect(exception.__struct__)}, too large to be shown"}, []}
+
+  defp cut({kind, _value}), do: {kind, :too_large}
 
   defp within_heap?(term, words) do
     case Native.term_within(term, words) do

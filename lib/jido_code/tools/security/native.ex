@@ -63,15 +63,19 @@ defmodule JidoCode.Tools.Security.Native do
   def sanitizer_pair_secret(_core, _name, _value), do: missing()
   def sanitizer_rules(), do: missing()
 
+  def mix_policy_new(_settings), do: missing()
   def mix_policy_check(_policy, _task, _args, _env), do: missing()
-  def mix_policy_new(_config), do: missing()
-  def mix_policy_aliases(_policy, _task, _aliases, _trusted), do: missing()
+  def mix_policy_check_dirty(_policy, _task, _args, _env), do: missing()
+  def mix_policy_expand(_policy, _task, _args, _env, _aliases), do: missing()
   def path_resolve(_root, _path), do: missing()
 
   def term_within(_term, _words), do: missing()
   def term_within_dirty(_term, _words), do: missing()
   def json_decode(_binary), do: missing()
   def json_encode(_term, _pretty), do: missing()
+
+  def search_start(_reference, _request), do: missing()
+  def search_cancel(_search), do: missing()
 
   defp missing, do: :erlang.nif_error(:nif_not_loaded)
 end

@@ -7,11 +7,16 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
   #      the alias, so the second is dropped.
   #   2. The worker is killed between answering and ending. The answer was sent first; messages of one process keep their order.
   #   3. A process spawned by the handler spawns another while the sweep runs. The sweep repeats until it finds none.
+  #   4. The handler kills this process. The worker is linked, but it may trap exits: the caller then sweeps in its place.
 
   alias JidoCode.Tools.Security.IsolatedExecutor
 
   # How often the worker's binaries are looked at. Short calls end before the first look.
   @poll_ms 20
+
+  # How many looks a worker may stay above its limit without having collected its garbage as asked: one that is inside a
+  # native function can't.
+  @max_looks 25
 
   @spec run(pid(), reference(), map()) :: :ok
   def run(caller, reply_to, limits) do
@@ -29,7 +34,8 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
           group_leader: group_leader,
           reply_to: reply_to,
           limits: limits,
-          deadline: now() + limits.timeout
+          deadline: now() + limits.timeout,
+          looks: 0
         })
 
       {:DOWN, ^caller_monitor, :process, _caller, _reason} ->
@@ -52,8 +58,8 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
           failure -> send(keeper, {:failed, self(), failure})
         end
 
-        # Not :normal, so that processes linked to the worker end with it.
-        exit(:shutdown)
+        # Not :normal, so that processes linked to the worker end with it; and with a reason that nobody else can give.
+        exit({:shutdown, reply_to})
       end,
       [:link, :monitor, max_heap_size: %{size: limits.max_heap_size, kill: true, error_logger: false}]
     )
@@ -64,28 +70,28 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
   catch
     :error, reason ->
       exception = Exception.normalize(:error, reason, __STACKTRACE__)
-      {:crashed, {:error, {:crashed, {:exception, exception, __STACKTRACE__}}}}
+      IsolatedExecutor.admit_failure({:exception, exception, __STACKTRACE__}, limits)
 
     :throw, value ->
-      {:crashed, {:error, {:crashed, {:throw, value}}}}
+      IsolatedExecutor.admit_failure({:throw, value}, limits)
 
     :exit, reason ->
-      {:crashed, {:error, {:crashed, {:exit, reason}}}}
+      IsolatedExecutor.admit_failure({:exit, reason}, limits)
   end
 
   defp watch(state) do
-    %{worker: worker, monitor: monitor, caller_monitor: caller_monitor} = state
+    %{worker: worker, monitor: monitor, caller_monitor: caller_monitor, reply_to: reply_to} = state
 
     receive do
       {:failed, ^worker, failure} ->
-        sweep()
+        sweep(self())
         answer(state, failure)
 
-      {:DOWN, ^monitor, :process, ^worker, :shutdown} ->
+      {:DOWN, ^monitor, :process, ^worker, {:shutdown, ^reply_to}} ->
         :ok
 
       {:DOWN, ^monitor, :process, ^worker, reason} ->
-        sweep()
+        sweep(self())
         answer(state, died(reason))
 
       {:DOWN, ^caller_monitor, :process, _caller, _reason} ->
@@ -95,6 +101,11 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
         # The reply goes from the real group leader to the one who asked.
         send(state.group_leader, request)
         watch(state)
+
+      {:garbage_collect, ^monitor, _collected?} ->
+        if held(worker) <= state.limits.max_binary_size,
+          do: watch(%{state | looks: 0}),
+          else: over_binaries(state)
 
       {:EXIT, ^worker, _reason} ->
         watch(state)
@@ -116,22 +127,29 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
         stop(state)
         answer(state, {:timeout, {:error, :timeout}})
 
-      too_many_binaries?(state) ->
-        kill(state)
-        sweep()
-        answer(state, {:killed, {:error, {:killed, :max_heap_size}}})
+      # The worker is asked for its list only when the whole VM holds that much, since it has to answer itself.
+      :erlang.memory(:binary) <= state.limits.max_binary_size or
+          held(state.worker) <= state.limits.max_binary_size ->
+        watch(%{state | looks: 0})
+
+      # What is over may be garbage that no collection has seen yet. This process doesn't wait for the collection: its clock
+      # must go on.
+      state.looks < @max_looks ->
+        if state.looks == 0, do: :erlang.garbage_collect(state.worker, async: state.monitor)
+        watch(%{state | looks: state.looks + 1})
 
       true ->
-        watch(state)
+        over_binaries(state)
     end
   end
 
-  defp poll_time(deadline), do: deadline |> Kernel.-(now()) |> max(0) |> min(@poll_ms)
-
-  # The worker is asked for its list only when the whole VM holds that much, since it has to answer itself.
-  defp too_many_binaries?(%{worker: worker, limits: %{max_binary_size: limit}}) do
-    :erlang.memory(:binary) > limit and not binaries_within?(worker, limit)
+  defp over_binaries(state) do
+    kill(state)
+    sweep(self())
+    answer(state, {:killed, {:error, {:killed, :max_heap_size}}})
   end
+
+  defp poll_time(deadline), do: deadline |> Kernel.-(now()) |> max(0) |> min(@poll_ms)
 
   @doc false
   @spec binaries_within?(pid(), pos_integer()) :: boolean()
@@ -162,7 +180,7 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
     Process.exit(state.worker, :shutdown)
     await_end(state, now() + state.limits.grace)
     kill(state)
-    sweep()
+    sweep(self())
   end
 
   defp await_end(%{worker: worker, monitor: monitor} = state, deadline) do
@@ -180,10 +198,10 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
 
   defp kill(%{worker: worker}), do: Process.exit(worker, :kill)
 
-  # Everything that was spawned by the worker, or by what it spawned, has this process as its group leader.
-  defp sweep do
-    keeper = self()
-
+  @doc false
+  # Ends everything that was spawned by the worker, or by what it spawned: it all has the keeper as its group leader.
+  @spec sweep(pid()) :: :ok
+  def sweep(keeper) do
     marked =
       for pid <- Process.list(),
           pid != keeper,
@@ -193,8 +211,10 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
     if marked != [] do
       monitors = for pid <- marked, do: kill_and_monitor(pid)
       for monitor <- monitors, do: await_down(monitor)
-      sweep()
+      sweep(keeper)
     end
+
+    :ok
   end
 
   defp kill_and_monitor(pid) do
@@ -213,8 +233,6 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
     :ok
   end
 
-  # An exit signal :shutdown from elsewhere can't be told from an answered call's end, and leaves the caller without an
-  # answer until the keeper ends; it is then reported as a crash.
   defp died(:killed), do: {:killed, {:error, {:killed, :max_heap_size}}}
   defp died(reason), do: {:crashed, {:error, {:crashed, reason}}}
 

@@ -1,0 +1,238 @@
+defmodule JidoCode.Tools.Security.MixPolicy do
+  @moduledoc """
+  Which Mix tasks an agent may run, and with which arguments.
+
+  A task must be on the list and off the block list, the environment `dev` or `test`, and every argument must fit the task's
+  grammar: what evaluates another file, leaves the project or changes the machine is refused, and so is every option that
+  nobody has thought about.
+
+      iex> JidoCode.Tools.Security.MixPolicy.check("test", ["test/cart_test.exs:12", "--seed", "0"], "test")
+      :ok
+      iex> {:error, denial} = JidoCode.Tools.Security.MixPolicy.check("format", ["--dot-formatter", "/tmp/x.exs"])
+      iex> {denial.kind, denial.argument}
+      {"option_refused", "--dot-formatter"}
+      iex> {:error, denial} = JidoCode.Tools.Security.MixPolicy.check("release")
+      iex> JidoCode.Tools.Security.MixPolicy.format(denial)
+      "Mix task is blocked: release. It is never run by a tool."
+
+  A project's aliases are expanded with `expand/4`, and each step is judged like a call of its own.
+
+  ## Configuration
+
+  Under `config :jido_code`; a blocked task stays blocked.
+
+    * `:allowed_tasks` - further tasks: a name (any option, but values that are paths stay in the project), or
+      `{name, [{"option", kind}]}` with the kinds `:flag`, `:integer`, `:name`, `:text`, `:path`
+    * `:alias_tasks` - the same, for tasks that only a step of an alias may run
+    * `:trusted_aliases` - aliases whose steps may be functions
+    * `:test_paths` - where tests are, default `["test", "apps/*/test"]`
+  """
+
+  alias JidoCode.Tools.Config
+  alias JidoCode.Tools.Security.Native
+
+  @typedoc """
+  `kind` and `reason` are words of the native core, such as `"unknown_option"` and `"evaluates_code"`; `allowed` is what may
+  stand in the argument's place; `alias` is the alias and the number of its step, from 0, when a step was refused.
+  """
+  @type denial :: %{
+          kind: String.t(),
+          task: String.t(),
+          argument: String.t() | nil,
+          reason: String.t(),
+          allowed: [String.t()],
+          alias: {String.t(), non_neg_integer()} | nil
+        }
+
+  @typedoc "What a call runs: a task with its arguments, from an alias or not. The task is `\"\"` for a trusted function."
+  @type step :: {task :: String.t(), args :: [String.t()], alias :: String.t() | nil}
+
+  @opaque policy :: reference()
+
+  @kinds [:flag, :integer, :name, :text, :path]
+
+  @doc "Judges a call by the configured policy."
+  @spec check(String.t(), [String.t()], String.t() | nil) :: :ok | {:error, denial()}
+  def check(task, args \\ [], env \\ nil), do: check_with(policy(), task, args, env)
+
+  defp check_with(policy, task, args, env) do
+    verdict =
+      with :dirty <- Native.mix_policy_check(policy, task, args, env) do
+        Native.mix_policy_check_dirty(policy, task, args, env)
+      end
+
+    with {:error, denial} <- verdict, do: {:error, denial(denial)}
+  end
+
+  @doc """
+  Judges a call in a project with these aliases, `{name, steps}` each, a step being a string, or nil for a function; answers
+  what it runs.
+
+      iex> aliases = [{"test", ["ecto.create --quiet", "test"]}]
+      iex> JidoCode.Tools.Security.MixPolicy.expand("test", ["--trace"], "test", aliases)
+      {:ok, [{"ecto.create", ["--quiet"], "test"}, {"test", ["--trace"], "test"}]}
+  """
+  @spec expand(String.t(), [String.t()], String.t() | nil, [{String.t(), [String.t() | nil]}]) ::
+          {:ok, [step()]} | {:error, denial()}
+  def expand(task, args, env, aliases) do
+    with {:error, denial} <- Native.mix_policy_expand(policy(), task, args, env, aliases) do
+      {:error, denial(denial)}
+    end
+  end
+
+  @doc "A denial as a sentence: what was refused, why, and what is allowed."
+  @spec format(denial()) :: String.t()
+  def format(%{alias: {name, step}} = denial) do
+    "Step #{step + 1} of the alias #{name}: " <> format(%{denial | alias: nil}) <> alias_hint(denial.kind)
+  end
+
+  def format(%{kind: kind, task: task, argument: argument} = denial) do
+    about = "mix #{task}: "
+    argument = argument || ""
+
+    case kind do
+      "invalid_task_name" ->
+        "Invalid task name format: #{task}"
+
+      "task_blocked" ->
+        "Mix task is blocked: #{task}. It is never run by a tool."
+
+      "task_not_allowed" ->
+        "Mix task not allowed: #{task}." <> allowed(denial, " Allowed: ")
+
+      "env_blocked" ->
+        "Environment '#{argument}' is blocked for safety." <> allowed(denial, " Allowed: ")
+
+      "too_many_arguments" ->
+        about <> "too many arguments"
+
+      "too_long" ->
+        about <> "an argument is too long"
+
+      "invalid_characters" ->
+        about <> "an argument holds control characters"
+
+      "path_traversal_blocked" ->
+        "Path traversal not allowed in argument: #{argument}"
+
+      "absolute_path_blocked" ->
+        about <> "paths outside the project are not allowed: #{argument}"
+
+      "protected_path" ->
+        about <> "this path is not for tools: #{argument}"
+
+      "unknown_option" ->
+        about <> "option not allowed: #{argument}." <> allowed(denial, " Allowed: ")
+
+      "option_refused" ->
+        about <> "option not allowed: #{argument}, #{reason(denial.reason)}." <> allowed(denial, " Allowed: ")
+
+      "missing_value" ->
+        about <> "#{argument} needs a value." <> allowed(denial, " It takes: ")
+
+      "unexpected_value" ->
+        about <> "#{argument} takes no value"
+
+      "invalid_value" ->
+        about <> "wrong value: #{argument}." <> allowed(denial, " Expected: ")
+
+      "unexpected_argument" ->
+        about <> "takes no such argument: #{argument}." <> allowed(denial, " Expected: ")
+
+      "outside_test_paths" ->
+        about <> "#{argument} is not in the project's test/ directory." <> allowed(denial, " Test paths: ")
+
+      "not_a_test_file" ->
+        about <> "#{argument} is no test file; their names end in _test.exs"
+
+      "alias_function_step" ->
+        "it is a function, which can't be judged"
+
+      "alias_invalid_step" ->
+        "it can't be read as a command"
+
+      _other ->
+        about <> "not allowed (#{kind})"
+    end
+  end
+
+  defp alias_hint("alias_function_step"),
+    do: ". A person can add the alias to config :jido_code, trusted_aliases:."
+
+  defp alias_hint(kind) when kind in ["task_not_allowed", "task_blocked"],
+    do: " A person can add a task to config :jido_code, alias_tasks:."
+
+  defp alias_hint(_kind), do: ""
+
+  defp allowed(%{allowed: []}, _label), do: ""
+  defp allowed(%{allowed: allowed}, label), do: label <> Enum.join(allowed, ", ")
+
+  defp reason("evaluates_code"), do: "it runs code of the caller's choice"
+  defp reason("leaves_project"), do: "it works outside the project"
+  defp reason("reads_standard_input"), do: "it waits for standard input, which is closed"
+  defp reason("never_ends"), do: "it never ends by itself"
+  defp reason("opens_program"), do: "it starts another program"
+  defp reason("writes_project"), do: "it overwrites files nobody named"
+  defp reason("changes_dependencies"), do: "it unpins every dependency at once"
+  defp reason("hides_failure"), do: "it makes a failure look like success"
+  defp reason(_other), do: "it is not on the task's list"
+
+  defp denial({kind, task, argument, reason, allowed, place}) do
+    %{kind: kind, task: task, argument: argument, reason: reason, allowed: allowed, alias: place}
+  end
+
+  # Built anew only when the configuration changed; the term it was built from is kept beside it.
+  @spec policy() :: policy()
+  defp policy do
+    settings = settings!()
+
+    case :persistent_term.get(__MODULE__, nil) do
+      {^settings, policy} ->
+        policy
+
+      _other ->
+        policy = Native.mix_policy_new(settings)
+        :persistent_term.put(__MODULE__, {settings, policy})
+        policy
+    end
+  end
+
+  defp settings! do
+    %{
+      tasks: tasks!(:allowed_tasks),
+      alias_tasks: tasks!(:alias_tasks),
+      trusted_aliases: names!(:trusted_aliases, Config.get(:trusted_aliases, [])),
+      test_paths: with(paths when paths != nil <- Config.get(:test_paths), do: names!(:test_paths, paths))
+    }
+  end
+
+  defp tasks!(key) do
+    case Config.get(key, []) do
+      tasks when is_list(tasks) -> Enum.map(tasks, &task!(key, &1))
+      value -> invalid!(key, "a list", value)
+    end
+  end
+
+  defp task!(_key, name) when is_binary(name), do: {name, nil}
+
+  defp task!(key, {name, options} = task) when is_binary(name) and is_list(options) do
+    if Enum.all?(options, &match?({option, kind} when is_binary(option) and kind in @kinds, &1)) do
+      {name, for({option, kind} <- options, do: {String.trim_leading(option, "-"), kind})}
+    else
+      invalid!(key, "options as {\"name\", kind} with a kind of #{inspect(@kinds)}", task)
+    end
+  end
+
+  defp task!(key, value), do: invalid!(key, "task names, or {name, options}", value)
+
+  defp names!(key, names) do
+    if is_list(names) and Enum.all?(names, &is_binary/1),
+      do: names,
+      else: invalid!(key, "a list of strings", names)
+  end
+
+  defp invalid!(key, expected, value) do
+    raise ArgumentError,
+          "config :jido_code, #{inspect(key)} takes #{expected}, got: #{inspect(value, limit: 5)}"
+  end
+end
