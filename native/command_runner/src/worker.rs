@@ -1,6 +1,6 @@
 //! The inner of the two processes: starts the commands, keeps their output, and ends their tree.
 //!
-//! One thread, one `poll`. The life of a plan is [`Phase`]: it runs; then, for whatever reason, what is left of its
+//! One thread, one `poll`. The life of a plan is `Phase`: it runs; then, for whatever reason, what is left of its
 //! tree is asked to end, then killed; then the report goes out. The tree is ended after a normal end, too: a process
 //! left behind would hold the pipes, or run on unseen.
 

@@ -1,0 +1,21 @@
+//! Runs one command, pipeline or list of pipelines for the BEAM, and always ends all of it.
+//!
+//! The program is started as a port with the path of the command's private temporary folder as its only argument. The
+//! spec comes as the first frame on standard input ([`wire`], [`spec`]), further frames ask for output kept so far or
+//! for the end; answers go to standard output. End of input ends the command. See [`guard`] for who survives whom.
+//!
+//! A library only for the program and its tests: what it promises is the protocol, not these names.
+#![cfg(target_os = "linux")]
+
+pub mod capture;
+pub mod confine;
+pub mod guard;
+pub mod limits;
+pub mod privileges;
+pub mod scratch;
+pub mod signals;
+pub mod spawn;
+pub mod spec;
+pub mod tree;
+pub mod wire;
+pub mod worker;
