@@ -5,7 +5,7 @@ defmodule JidoCode.Tools.CommandTest do
   import JidoCode.Tools.Test.CommandPrograms
 
   alias JidoCode.Tools.Command
-  alias JidoCode.Tools.Command.{Environment, Output}
+  alias JidoCode.Tools.Command.{Environment, Options, Output}
 
   doctest Command
   doctest Output
@@ -254,6 +254,20 @@ defmodule JidoCode.Tools.CommandTest do
       assert [%{exit_code: 0}] = result.stages
       assert out(result) =~ "last words"
       assert result.duration_ms < 4_000
+    end
+
+    test "every process of a group is asked, and stopped ones go on to hear it" do
+      child = "(trap 'echo child was asked; exit' TERM; while :; do sleep 0.05; done) &"
+
+      result =
+        run!(["sh", "-c", child <> " trap '' TERM; while :; do sleep 1; done"], timeout: 500, grace: 500)
+
+      assert out(result) == "child was asked\n"
+
+      stopped = perl(~S[$SIG{TERM} = sub { print "asked"; exit }; kill STOP => $$; print "went on"])
+      result = run!(stopped, timeout: 500, grace: 10_000)
+      assert {out(result), result.status} == {"asked", :timeout}
+      assert result.duration_ms < 9_000
     end
 
     test "after a normal end, though a daemon holds the output open", %{mark: mark} do
@@ -589,8 +603,30 @@ defmodule JidoCode.Tools.CommandTest do
   end
 
   describe "a broken runner" do
-    test "is an error, not an exit" do
-      assert {:error, {:invalid, _}} = Command.run(["true"], write: ["relative\0"])
+    setup %{folder: folder} do
+      {:ok, spec} = Options.spec(["true"], timeout: 100, grace: 0)
+      %{spec: spec, program: Path.join(folder, "runner")}
+    end
+
+    defp run_with(program, spec) do
+      {:ok, server} = GenServer.start(Command.Server, {Map.put(spec, :executable, program), self()})
+      answer = Command.await(server)
+      assert {:error, ^answer} = {:error, Command.await(server, 0)}
+      assert Command.read(server, {0, 0}) == answer
+      assert Command.stop(server) == answer
+      Command.close(server)
+      answer
+    end
+
+    test "is an error, not an exit", %{spec: spec, program: program} do
+      assert {:error, {:runner, text}} = run_with(program, spec)
+      assert text =~ "enoent"
+
+      # Ends at once, so that even the request may find the pipe closed.
+      File.write!(program, "#!/bin/sh\nexit 3\n")
+      File.chmod!(program, 0o755)
+      assert {:error, {:runner, text}} = run_with(program, spec)
+      assert Command.explain({:runner, text}) =~ "The command runner failed"
     end
   end
 end

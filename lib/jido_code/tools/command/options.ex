@@ -41,6 +41,7 @@ defmodule JidoCode.Tools.Command.Options do
     {:ok,
      %{
        single?: single?(command),
+       executable: executable(),
        scratch: scratch,
        request: %{
          version: @version,
@@ -72,6 +73,11 @@ defmodule JidoCode.Tools.Command.Options do
 
   defp single?([argument | _rest]), do: is_binary(argument)
   defp single?(_command), do: false
+
+  defp executable do
+    Application.get_env(:jido_code, :command_runner) ||
+      Application.app_dir(:jido_code_tools, "priv/native/jido_command_runner")
+  end
 
   # Random, so that nobody can lay a folder of that name there before.
   defp scratch do

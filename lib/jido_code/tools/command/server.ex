@@ -281,17 +281,12 @@ defmodule JidoCode.Tools.Command.Server do
       cd: "/"
     ]
 
-    port = Port.open({:spawn_executable, executable()}, options)
+    port = Port.open({:spawn_executable, spec.executable}, options)
     tell(port, spec.request)
     {:ok, port}
   rescue
     error in ErlangError ->
-      {:error, {:runner, "#{executable()} can't be started: #{inspect(error.original)}"}}
-  end
-
-  defp executable do
-    Application.get_env(:jido_code, :command_runner) ||
-      Application.app_dir(:jido_code_tools, "priv/native/jido_command_runner")
+      {:error, {:runner, "#{spec.executable} can't be started: #{inspect(error.original)}"}}
   end
 
   # A port that has just closed raises; its exit message tells the rest.
