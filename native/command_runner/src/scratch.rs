@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn many_entries_and_taken_names_are_removed() {
         let scratch = scratch("wide");
-        for number in 0..3_000 {
+        for number in 0..5_000 {
             fs::write(scratch.path().join(format!("f{number}")), "").unwrap();
         }
         fs::create_dir_all(scratch.path().join("a/b")).unwrap();
