@@ -4,6 +4,7 @@
 
 pub mod audit_log;
 pub mod clock;
+pub mod command_policy;
 pub mod decision;
 pub mod mix_policy;
 pub mod path_boundary;
