@@ -121,7 +121,8 @@ defmodule JidoCode.Tools.RenderTest do
   end
 
   describe "costs what the budget allows" do
-    @budget_us 500_000
+    # Work in the VM's own unit, since time depends on what else the machine does.
+    @max_reductions 10_000_000
 
     test "whatever the term" do
       bomb = Enum.reduce(1..80, [:x, :y], fn _, inner -> [inner, inner] end)
@@ -144,8 +145,10 @@ defmodule JidoCode.Tools.RenderTest do
             :erlang.make_tuple(1_000_000, 0),
             MapSet.new(1..100_000)
           ] do
-        {us, {text, summary}} = :timer.tc(fn -> Render.render(term) end)
-        assert us < @budget_us
+        {:reductions, before} = Process.info(self(), :reductions)
+        {text, summary} = Render.render(term)
+        {:reductions, now} = Process.info(self(), :reductions)
+        assert now - before < @max_reductions
         assert summary.truncated
         assert byte_size(text) <= 24_000
       end

@@ -13,6 +13,8 @@ defmodule JidoCode.Tools.Introspection.Literal do
       {:error, :syntax}
   """
 
+  alias JidoCode.Tools.Introspection.Names
+
   @max_bytes 4_096
   @max_depth 10
 
@@ -127,9 +129,10 @@ defmodule JidoCode.Tools.Introspection.Literal do
   defp module({name, rest}), do: atom({"Elixir." <> name, rest})
 
   defp atom({name, rest}) do
-    {String.to_existing_atom(name), rest}
-  rescue
-    _error in [ArgumentError, SystemLimitError] -> throw(:unknown_atom)
+    case Names.existing(name) do
+      {:ok, atom} -> {atom, rest}
+      :error -> throw(:unknown_atom)
+    end
   end
 
   # Letters, digits and what may stand inside a name; a dot only between two parts of a module's name.

@@ -23,11 +23,20 @@ defmodule JidoCode.Tools.Introspection.Names do
   @spec atoms(String.t()) :: [atom()]
   def atoms(text) do
     case trim(text) do
-      ":" <> name -> existing([unquote_name(name)])
-      "Elixir." <> _ = name -> existing([name])
-      <<first, _::binary>> = name when first in ?A..?Z -> existing(["Elixir." <> name, name])
-      name -> existing([name, "Elixir." <> name])
+      ":" <> name -> all_existing([unquote_name(name)])
+      "Elixir." <> _ = name -> all_existing([name])
+      <<first, _::binary>> = name when first in ?A..?Z -> all_existing(["Elixir." <> name, name])
+      name -> all_existing([name, "Elixir." <> name])
     end
+  end
+
+  @doc "The atom of exactly this text, if there is one."
+  @spec existing(String.t()) :: {:ok, atom()} | :error
+  def existing(name) do
+    {:ok, String.to_existing_atom(name)}
+  catch
+    # No such atom, or longer than any; caught raw, because making an exception of it takes longer than all else here.
+    :error, _reason -> :error
   end
 
   @doc """
@@ -92,14 +101,7 @@ defmodule JidoCode.Tools.Introspection.Names do
   defp unquote_name("\"" <> rest), do: String.replace_suffix(rest, "\"", "")
   defp unquote_name(name), do: name
 
-  defp existing(names), do: Enum.flat_map(names, &existing_atom/1)
-
-  defp existing_atom(""), do: []
-
-  defp existing_atom(name) do
-    [String.to_existing_atom(name)]
-  rescue
-    # SystemLimitError: longer than any atom.
-    _error in [ArgumentError, SystemLimitError] -> []
+  defp all_existing(names) do
+    for name <- names, name != "", {:ok, atom} <- [existing(name)], do: atom
   end
 end

@@ -83,12 +83,11 @@ defmodule JidoCode.Tools.Introspection.Ownership do
     elixir_code_server sasl_sup release_handler alarm_handler overload
   )
 
-  # The host's own processes, beside the prefixes that handlers name.
-  @internal_names ~w(
-    JidoCode.Supervisor JidoCode.Application JidoCode.AgentSupervisor JidoCode.AgentRegistry JidoCode.TaskSupervisor
-    JidoCode.PubSub JidoCode.Settings JidoCode.RateLimit JidoCode.Memory JidoCode.Config JidoCode.Agents
-    JidoCode.TUI JidoCode.Commands
-  )
+  # The host's own processes: the prefixes that the handlers name, and more.
+  @internal_prefixes Enum.reject(Constants.blocked_prefixes(), &String.starts_with?(&1, [":", "Elixir."])) ++
+                       ~w(JidoCode.Supervisor JidoCode.Application JidoCode.AgentSupervisor JidoCode.AgentRegistry) ++
+                       ~w(JidoCode.TaskSupervisor JidoCode.PubSub JidoCode.Settings JidoCode.RateLimit) ++
+                       ~w(JidoCode.Memory JidoCode.Config JidoCode.Agents JidoCode.TUI JidoCode.Commands)
 
   @blocked_tables ~w(
     code code_names ac_tab file_io_servers shell_records global_names global_names_ext global_locks global_pid_names
@@ -124,7 +123,7 @@ defmodule JidoCode.Tools.Introspection.Ownership do
   @spec blocked_name?(String.t() | atom()) :: boolean()
   def blocked_name?(name) do
     bare = Names.bare(name)
-    bare in @system_names or Enum.any?(internal_prefixes(), &String.starts_with?(bare, &1))
+    bare in @system_names or String.starts_with?(bare, @internal_prefixes)
   end
 
   @doc "Whether a table of that name is refused."
@@ -161,10 +160,6 @@ defmodule JidoCode.Tools.Introspection.Ownership do
 
     "#{what} is blocked: #{name} is not part of the project#{owner}. To allow it, add a module prefix to " <>
       "`config :jido_code, project_namespaces: [...]`"
-  end
-
-  defp internal_prefixes do
-    @internal_names ++ Enum.reject(Constants.blocked_prefixes(), &String.starts_with?(&1, [":", "Elixir."]))
   end
 
   # By the group leader for a pid, by the loaded applications' lists for a module; no message either way.

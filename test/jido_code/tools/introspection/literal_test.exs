@@ -35,6 +35,7 @@ defmodule JidoCode.Tools.Introspection.LiteralTest do
     assert Literal.parse("~c\"abc\"") == {:ok, ~c"abc"}
     assert Literal.parse("'abc'") == {:ok, ~c"abc"}
     assert Literal.parse(" { :ok ,\n 1 } ") == {:ok, {:ok, 1}}
+    assert Literal.parse("{:nil, :false}") == {:ok, {nil, false}}
     assert Literal.parse("1_000") == {:ok, 1_000}
   end
 

@@ -1,0 +1,289 @@
+defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
+  @moduledoc """
+  The `fetch_elixir_docs` tool: documentation of the modules that the project can load, in the versions it uses.
+
+  The result has these keys:
+
+    * `"module"` - as given
+    * `"moduledoc"` - Markdown, or null; only its beginning when a function is asked for
+    * `"docs"` - a list, see below
+    * `"specs"` - a list of `name`, `arity`, `specs` (list of text, without `@spec`), and `kind` for callbacks
+    * `"types"` - a list of `name`, `arity`, `type` (text)
+    * `"note"` - only when something was cut, is missing, or was not found
+
+  An entry of `"docs"` has `name`, `arity`, `kind` (`function`, `macro`, `callback`, `macrocallback`, `type`), `signature`,
+  `doc` and `deprecated` (each may be null), and where they apply `since`, `defaults` (how many arguments may be left out)
+  and `doc_size`.
+
+  Without `function` this is an index: `doc` is the first sentence and `doc_size` the length of the whole text in
+  characters; what the author hid is not in it. With `function` it is the whole text of all functions, macros and types of
+  that name; `arity` also finds a function that takes more arguments when the others have defaults.
+
+  A module without documentation is no error: `moduledoc` and `doc` are null, functions come from its exports. Erlang
+  modules are found the same way; on OTP 25 and 26 their documentation may not be installed.
+
+  Errors contain `Module not found`.
+  """
+
+  use JidoCode.Tools.Behaviours.SecureHandler
+
+  alias JidoCode.Tools.{Definitions, Operation}
+  alias JidoCode.Tools.Introspection.{Bounded, Docs}
+  alias JidoCode.Tools.Render.Text
+
+  @timeout_ms 10_000
+  @heap_words 8_000_000
+
+  # Characters of each part at most. What one part leaves, the ones after it may use; together they leave room for the rest of
+  # a result of 30,000.
+  @index_budget [docs: 13_000, specs: 5_000, types: 3_000, moduledoc: 7_000]
+  @detail_budget [docs: 19_000, specs: 5_000, types: 3_000, moduledoc: 1_000]
+  @max_summary 200
+
+  # A name as similar as this may be what was meant.
+  @similar 0.75
+
+  @impl true
+  def security_properties, do: %{tier: :read_only, timeout_ms: 15_000}
+
+  @doc "Runs the tool; see the module's documentation for the result."
+  @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
+  def execute(args, context) do
+    Operation.run(
+      %{
+        definition: Definitions.Elixir.fetch_elixir_docs(),
+        event: [:jido_code, :elixir, :fetch_docs],
+        label: {:argument, "module"}
+      },
+      args,
+      context,
+      &fetch/2
+    )
+  end
+
+  defp fetch(%{"module" => module} = args, _context) do
+    work = fn -> with {:ok, docs} <- Docs.fetch(module), do: {:ok, result(docs, args)} end
+
+    case Bounded.run(work, timeout: @timeout_ms, heap_words: @heap_words) do
+      {:ok, {:ok, result}} -> {:ok, result}
+      {:ok, {:error, reason}} -> {:error, explain(reason, module)}
+      {:error, :timeout} -> {:error, {:timeout, "Reading the documentation of #{module} took too long"}}
+      {:error, _failure} -> {:error, "The documentation of #{module} can't be read"}
+    end
+  end
+
+  defp explain(:not_a_name, module) do
+    "Module not found: #{String.slice(module, 0, 100)} is no module name; write \"MyApp.Worker\" or \":lists\""
+  end
+
+  defp explain(:not_found, module) do
+    "Module not found: #{module} is not loaded, and no file of it is on the code path (is the project compiled?)"
+  end
+
+  defp explain(:unreadable, module), do: "The documentation of #{module} can't be read: its file is damaged"
+
+  defp result(docs, args) do
+    function = args["function"]
+    kinds = kinds(args["include_callbacks"])
+    entries = Enum.filter(docs.entries, &wanted?(&1, function, args["arity"], kinds))
+    arities = Enum.flat_map(entries, &Enum.to_list((&1.arity - &1.defaults)..&1.arity))
+
+    {budget, entries} =
+      if function,
+        do: {@detail_budget, details(entries, @detail_budget[:docs])},
+        else: {@index_budget, index(entries)}
+
+    specs = specs(docs.specs, function, args["arity"], arities, nil)
+
+    callbacks =
+      if "callback" in kinds,
+        do: specs(docs.callbacks, function, args["arity"], arities, "callback"),
+        else: []
+
+    {shown_docs, left} = fit(entries, budget[:docs])
+    {shown_specs, left} = fit(specs ++ callbacks, budget[:specs] + left)
+    {shown_types, left} = docs.types |> types(function, args["arity"]) |> fit(budget[:types] + left)
+    {moduledoc, moduledoc_cut?} = cut(docs.moduledoc, budget[:moduledoc] + if(function, do: 0, else: left))
+
+    result = %{
+      "module" => args["module"],
+      "moduledoc" => moduledoc,
+      "docs" => shown_docs.items,
+      "specs" => shown_specs.items,
+      "types" => shown_types.items
+    }
+
+    [
+      function && entries == [] && shown_types.items == [] && not_found_note(docs, function, args["arity"]),
+      not docs.documented && "The module has no documentation; its functions are taken from its exports.",
+      left_out_note(shown_docs.left, "documented entries"),
+      left_out_note(shown_specs.left, "specs"),
+      left_out_note(shown_types.left, "types"),
+      function == nil && moduledoc_cut? && "The module's description was cut.",
+      function == nil && entries != [] && "This is an index; give function (and arity) for the whole text."
+    ]
+    |> Enum.filter(&is_binary/1)
+    |> case do
+      [] -> result
+      notes -> Map.put(result, "note", Enum.join(notes, " "))
+    end
+  end
+
+  defp kinds(true), do: ["function", "macro", "callback", "macrocallback"]
+  defp kinds(_no), do: ["function", "macro"]
+
+  defp wanted?(entry, nil, _arity, kinds) do
+    Atom.to_string(entry.kind) in kinds and entry.doc != :hidden
+  end
+
+  defp wanted?(entry, function, arity, kinds) do
+    entry.name == function and Atom.to_string(entry.kind) in ["type" | kinds] and
+      (arity == nil or arity in (entry.arity - entry.defaults)..entry.arity)
+  end
+
+  defp index(entries) do
+    Stream.map(entries, fn entry ->
+      summary = summary(entry.doc)
+      shown = plain(entry, summary)
+
+      if entry.doc == nil or summary == entry.doc,
+        do: shown,
+        else: Map.put(shown, "doc_size", String.length(entry.doc))
+    end)
+  end
+
+  # Each of several gets its part of the budget; what is shorter than its part leaves more to the others.
+  defp details(entries, budget) do
+    {entries, _left} =
+      entries
+      |> Enum.sort_by(&size/1)
+      |> Enum.map_reduce({budget, length(entries)}, fn entry, {left, waiting} ->
+        {doc, _cut?} = entry.doc |> visible() |> cut(max(div(left, waiting) - 300, 200))
+        shown = plain(entry, doc)
+        {shown, {left - characters(shown), waiting - 1}}
+      end)
+
+    Enum.sort_by(entries, & &1["arity"])
+  end
+
+  defp size(%{doc: doc}) when is_binary(doc), do: byte_size(doc)
+  defp size(_entry), do: 0
+
+  defp visible(:hidden), do: nil
+  defp visible(doc), do: doc
+
+  defp plain(entry, doc) do
+    %{
+      "name" => entry.name,
+      "arity" => entry.arity,
+      "kind" => Atom.to_string(entry.kind),
+      "signature" => entry.signature,
+      "doc" => doc,
+      "deprecated" => entry.deprecated
+    }
+    |> put(entry.since != nil, "since", entry.since)
+    |> put(entry.defaults > 0, "defaults", entry.defaults)
+  end
+
+  defp put(map, true, key, value), do: Map.put(map, key, value)
+  defp put(map, false, _key, _value), do: map
+
+  # The first sentence of the first paragraph.
+  defp summary(nil), do: nil
+
+  defp summary(doc) do
+    paragraph = doc |> String.trim_leading() |> String.split(~r/\n\s*\n/, parts: 2) |> hd()
+
+    sentence =
+      paragraph |> String.replace(~r/\s+/, " ") |> String.split(~r/(?<=[.!?]) (?=\p{Lu})/u, parts: 2) |> hd()
+
+    sentence = String.trim(sentence)
+
+    if String.length(sentence) > @max_summary,
+      do: String.slice(sentence, 0, @max_summary) <> "…",
+      else: sentence
+  end
+
+  defp specs(specs, function, arity, arities, kind) do
+    for {name, spec_arity, write} <- specs,
+        function == nil or name == function,
+        arity == nil or function == nil or spec_arity == arity or spec_arity in arities do
+      fn ->
+        spec = %{"name" => name, "arity" => spec_arity, "specs" => write.()}
+        if kind, do: Map.put(spec, "kind", kind), else: spec
+      end
+    end
+  end
+
+  defp types(types, function, arity) do
+    for {name, type_arity, write} <- types,
+        function == nil or (name == function and (arity == nil or arity == type_arity)) do
+      fn -> %{"name" => name, "arity" => type_arity, "type" => hd(write.())} end
+    end
+  end
+
+  # As many items as fit, in order; one that is too large is left out and those after it still have their chance. Items may be
+  # functions that make them, since writing out a spec is work.
+  defp fit(items, budget) do
+    {shown, left_out, budget} =
+      Enum.reduce(items, {[], 0, budget}, fn item, {shown, left_out, budget} ->
+        if budget < 20 do
+          {shown, left_out + 1, budget}
+        else
+          item = if is_function(item), do: item.(), else: item
+          cost = characters(item)
+
+          if cost <= budget,
+            do: {[item | shown], left_out, budget - cost},
+            else: {shown, left_out + 1, budget}
+        end
+      end)
+
+    {%{items: Enum.reverse(shown), left: left_out}, budget}
+  end
+
+  defp characters(term) when is_map(term),
+    do: Enum.reduce(term, 0, fn {_key, value}, sum -> sum + characters(value) end)
+
+  defp characters(term) when is_list(term), do: Enum.reduce(term, 0, &(characters(&1) + &2))
+  defp characters(term) when is_binary(term), do: String.length(term)
+  defp characters(_term), do: 0
+
+  defp cut(nil, _characters), do: {nil, false}
+
+  defp cut(text, characters) do
+    length = String.length(text)
+
+    if length <= characters do
+      {text, false}
+    else
+      {String.slice(text, 0, characters) <> "\n… #{Text.number(length - characters)} more characters", true}
+    end
+  end
+
+  defp left_out_note(0, _what), do: nil
+
+  defp left_out_note(count, what),
+    do: "#{Text.number(count)} #{what} were left out; ask for them by function."
+
+  defp not_found_note(docs, function, arity) do
+    others =
+      for entry <- docs.entries, entry.name == function, do: "#{entry.kind} #{entry.name}/#{entry.arity}"
+
+    similar =
+      docs.entries
+      |> Enum.map(& &1.name)
+      |> Enum.uniq()
+      |> Enum.filter(&(String.jaro_distance(&1, function) >= @similar))
+      |> Enum.sort_by(&String.jaro_distance(&1, function), :desc)
+      |> Enum.take(5)
+
+    name = if arity, do: "#{function}/#{arity}", else: function
+
+    cond do
+      others != [] -> "There is no function #{name}, but #{Enum.join(Enum.take(others, 10), ", ")}."
+      similar != [] -> "There is no function #{name}. Similar names: #{Enum.join(similar, ", ")}."
+      true -> "There is no function #{name}."
+    end
+  end
+end

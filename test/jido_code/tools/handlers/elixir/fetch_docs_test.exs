@@ -1,0 +1,231 @@
+defmodule JidoCode.Tools.Handlers.Elixir.FetchDocsTest do
+  use ExUnit.Case, async: true
+
+  alias JidoCode.Tools.Handlers.Elixir.FetchDocs
+  alias JidoCode.Tools.Test.Events
+
+  @context %{session_id: "s"}
+  @ours "JidoCode.Tools.Test.Documented"
+
+  defp fetch(module, args \\ %{}), do: FetchDocs.execute(Map.put(args, "module", module), @context)
+
+  defp fetch!(module, args \\ %{}) do
+    assert {:ok, result} = fetch(module, args)
+    assert Map.keys(result) -- ["note"] == ~w(docs module moduledoc specs types)
+    assert characters(result) <= 30_000
+    result
+  end
+
+  defp entry(result, name), do: Enum.find(result["docs"], &(&1["name"] == name))
+
+  describe "a module" do
+    test "is described, with an index of what it has" do
+      result = fetch!(@ours)
+      assert result["module"] == @ours
+      assert result["moduledoc"] == "A module to read about.\n\nIts second paragraph.\n"
+
+      assert %{"arity" => 3, "kind" => "function", "signature" => "add(id, a \\\\ 1, b \\\\ 2)"} =
+               add = entry(result, "add")
+
+      assert %{"doc" => "Adds things up.", "defaults" => 2, "since" => "1.2.0", "deprecated" => nil} = add
+      assert add["doc_size"] > 40
+
+      assert entry(result, "plus")["deprecated"] =~ "add/3"
+      assert entry(result, "twice")["kind"] == "macro"
+      assert %{"doc" => nil} = entry(result, "undocumented")
+      refute entry(result, "hidden")
+      refute entry(result, "begin")
+
+      assert %{"name" => "add", "arity" => 3, "specs" => ["add(id(), integer(), integer()) :: integer()"]} in result[
+               "specs"
+             ]
+
+      assert %{"name" => "twice", "arity" => 1} = Enum.find(result["specs"], &(&1["name"] == "twice"))
+      assert %{"name" => "id", "arity" => 0, "type" => "@type id() :: pos_integer()"} in result["types"]
+      assert %{"name" => "secret", "arity" => 0, "type" => "@opaque secret()"} in result["types"]
+      assert result["note"] =~ "index"
+    end
+
+    test "may be named in several ways" do
+      for name <- ["Enum", "Elixir.Enum", " Enum "], do: assert(fetch!(name)["moduledoc"] =~ "collections")
+      for name <- ["lists", ":lists"], do: assert(entry(fetch!(name), "map"))
+    end
+
+    test "of the standard library fits into a result, whatever its size" do
+      for name <-
+            ~w(Enum Kernel String GenServer Ecto Mix.Task :erlang :lists :gen_server :wx Macro File Stream) do
+        case fetch(name) do
+          {:ok, _result} -> fetch!(name)
+          {:error, message} -> assert message =~ "Module not found"
+        end
+      end
+
+      assert length(fetch!("Enum")["docs"]) > 80
+    end
+
+    test "lists its callbacks when asked" do
+      assert %{"kind" => "callback", "doc" => "Called when it begins."} =
+               @ours |> fetch!(%{"include_callbacks" => true}) |> entry("begin")
+
+      result = fetch!("GenServer", %{"include_callbacks" => true, "function" => "init"})
+      assert [%{"kind" => "callback", "arity" => 1}] = result["docs"]
+      assert [%{"kind" => "callback", "specs" => ["init(init_arg :: term()) ::" <> _]}] = result["specs"]
+    end
+
+    test "without documentation is no error" do
+      assert %{"moduledoc" => nil, "specs" => [_]} = result = fetch!("JidoCode.Tools.Test.Undocumented")
+      assert %{"doc" => nil, "signature" => "visible(x)"} = entry(result, "visible")
+
+      result = fetch!("lists")
+      assert result["moduledoc"] == nil or is_binary(result["moduledoc"])
+      assert entry(result, "map")["arity"] == 2
+      assert Enum.find(result["specs"], &(&1["name"] == "map"))
+    end
+
+    test "that exists in memory only has its exports" do
+      defmodule(Elixir.JidoCodeInMemoryOnly, do: def(some_function(x), do: x))
+      assert %{"moduledoc" => nil, "note" => note} = result = fetch!("JidoCodeInMemoryOnly")
+      assert %{"arity" => 1, "signature" => "some_function/1"} = entry(result, "some_function")
+      assert note =~ "no documentation"
+    end
+  end
+
+  describe "a function" do
+    test "has its whole text" do
+      result = fetch!(@ours, %{"function" => "add"})
+
+      assert [%{"doc" => "Adds things up. The second sentence.\n\nMore text about adding.\n"} = add] =
+               result["docs"]
+
+      refute Map.has_key?(add, "doc_size")
+      assert [%{"name" => "add"}] = result["specs"]
+      assert result["types"] == []
+    end
+
+    test "is found by every arity that its defaults allow" do
+      for arity <- 1..3,
+          do: assert([%{"arity" => 3}] = fetch!(@ours, %{"function" => "add", "arity" => arity})["docs"])
+
+      for arity <- [0, 4] do
+        assert %{"docs" => [], "note" => note} = fetch!(@ours, %{"function" => "add", "arity" => arity})
+        assert note =~ "add/3"
+      end
+
+      assert [%{"arity" => 3}] = fetch!("Enum", %{"function" => "at", "arity" => 2})["docs"]
+    end
+
+    test "of several arities comes with all of them" do
+      result = fetch!("Enum", %{"function" => "reduce"})
+      assert Enum.map(result["docs"], & &1["arity"]) == [2, 3]
+      assert Enum.map(result["specs"], & &1["arity"]) == [2, 3]
+    end
+
+    test "that the author hid is found by name, without text" do
+      assert [%{"name" => "hidden", "doc" => nil}] = fetch!(@ours, %{"function" => "hidden"})["docs"]
+    end
+
+    test "that does not exist: the answer names what is similar" do
+      assert %{"docs" => [], "note" => note} = fetch!("Enum", %{"function" => "mapp"})
+      assert note =~ "map"
+    end
+
+    test "may be a type" do
+      result = fetch!(@ours, %{"function" => "id"})
+      assert [%{"kind" => "type", "doc" => "An identifier."}] = result["docs"]
+      assert [%{"type" => "@type id() :: pos_integer()"}] = result["types"]
+    end
+
+    test "with a very long text is cut, saying how much" do
+      assert [%{"doc" => doc}] = fetch!("Kernel", %{"function" => "defstruct", "arity" => 1})["docs"]
+      assert String.length(doc) < 20_000
+    end
+  end
+
+  describe "a module that was never loaded" do
+    @describetag :tmp_dir
+
+    test "is found on disk, without loading it or making its name an atom", %{tmp_dir: folder} do
+      name = "NeverSeen#{System.unique_integer([:positive])}"
+      ebin = Path.join(folder, "ebin")
+      File.mkdir_p!(ebin)
+      File.cp!(:code.which(GenServer), Path.join(ebin, "Elixir.#{name}.beam"))
+      Code.append_path(ebin)
+
+      assert fetch!(name)["moduledoc"] =~ "client-server"
+      assert_raise ArgumentError, fn -> String.to_existing_atom("Elixir." <> name) end
+      Code.delete_path(ebin)
+    end
+
+    test "has its documentation beside it, as older Erlang releases do", %{tmp_dir: folder} do
+      name = "never_seen_#{System.unique_integer([:positive])}"
+      ebin = Path.join(folder, "ebin")
+      chunks = Path.join([folder, "doc", "chunks"])
+      Enum.each([ebin, chunks], &File.mkdir_p!/1)
+      File.cp!(:code.which(:lists), Path.join(ebin, name <> ".beam"))
+
+      docs =
+        {:docs_v1, [], :erlang, "application/erlang+html", %{"en" => [{:p, [], ["List processing."]}]}, %{},
+         [
+           {{:function, :map, 2}, [], ["map(Fun, List1) -> List2"],
+            %{"en" => [{:p, [], ["Applies ", {:code, [], ["Fun"]}, ". Twice."]}]}, %{since: "OTP R1"}},
+           {{:function, :old, 1}, [], ["old(X)"], :none, %{deprecated: "use map/2"}},
+           :not_an_entry
+         ]}
+
+      File.write!(Path.join(chunks, name <> ".chunk"), :erlang.term_to_binary(docs))
+      Code.append_path(ebin)
+
+      result = fetch!(":" <> name)
+      assert result["moduledoc"] == "List processing."
+      assert %{"doc" => "Applies `Fun`.", "since" => "OTP R1"} = entry(result, "map")
+      assert %{"doc" => nil, "deprecated" => "use map/2"} = entry(result, "old")
+      Code.delete_path(ebin)
+    end
+
+    test "and whose file is damaged is an error", %{tmp_dir: folder} do
+      name = "Damaged#{System.unique_integer([:positive])}"
+      File.write!(Path.join(folder, "Elixir.#{name}.beam"), "not a beam file")
+      Code.append_path(folder)
+      assert {:error, message} = fetch(name)
+      assert message =~ "damaged"
+      Code.delete_path(folder)
+    end
+  end
+
+  test "what is no module" do
+    for name <- [
+          "Nope.Nope",
+          "",
+          " ",
+          ":",
+          "../../etc/passwd",
+          "Enum/../x",
+          "a b",
+          "Enum\0",
+          "Elixir.",
+          "12",
+          String.duplicate("A", 5_000)
+        ] do
+      assert {:error, message} = fetch(name)
+      assert message =~ "Module not found"
+      assert String.length(message) < 300
+    end
+
+    assert {:error, "Missing required parameter: module"} = FetchDocs.execute(%{}, %{})
+    assert {:error, "Invalid module: expected string" <> _} = FetchDocs.execute(%{"module" => 1}, %{})
+    assert {:error, "Invalid arity" <> _} = fetch("Enum", %{"arity" => "2"})
+  end
+
+  test "emits its event, with the outcome" do
+    Events.record([[:jido_code, :elixir, :fetch_docs]])
+    fetch("Enum", %{"function" => "map"})
+    assert_received {:event, _, %{exit_code: 0}, %{task: "Enum", status: :ok, session_id: "s"}}
+    fetch("Nope.Nope")
+    assert_received {:event, _, %{exit_code: 1}, %{task: "Nope.Nope", status: :error}}
+  end
+
+  defp characters(term) when is_map(term), do: term |> Map.values() |> characters()
+  defp characters(term) when is_list(term), do: term |> Enum.map(&characters/1) |> Enum.sum()
+  defp characters(term) when is_binary(term), do: String.length(term)
+  defp characters(_term), do: 0
+end
