@@ -13,8 +13,8 @@ defmodule JidoCode.Tools.Introspection.Names do
   @doc """
   The existing atoms that a text may mean, the likeliest first.
 
-      iex> JidoCode.Tools.Introspection.Names.atoms("Enum")
-      [Enum]
+      iex> "Enum" |> JidoCode.Tools.Introspection.Names.atoms() |> hd()
+      Enum
       iex> JidoCode.Tools.Introspection.Names.atoms(":kernel")
       [:kernel]
       iex> JidoCode.Tools.Introspection.Names.atoms("no such name anywhere")
