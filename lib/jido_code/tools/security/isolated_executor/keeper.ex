@@ -14,10 +14,6 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
   # How often the worker's binaries are looked at. Short calls end before the first look.
   @poll_ms 20
 
-  # How many looks a worker may stay above its limit without having collected its garbage as asked: one that is inside a
-  # native function can't.
-  @max_looks 25
-
   @spec run(pid(), reference(), map()) :: :ok
   def run(caller, reply_to, limits) do
     Process.flag(:trap_exit, true)
@@ -35,7 +31,7 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
           reply_to: reply_to,
           limits: limits,
           deadline: now() + limits.timeout,
-          looks: 0
+          probe: nil
         })
 
       {:DOWN, ^caller_monitor, :process, _caller, _reason} ->
@@ -80,7 +76,8 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
   end
 
   defp watch(state) do
-    %{worker: worker, monitor: monitor, caller_monitor: caller_monitor, reply_to: reply_to} = state
+    %{worker: worker, monitor: monitor, caller_monitor: caller_monitor, probe: probe, reply_to: reply_to} =
+      state
 
     receive do
       {:failed, ^worker, failure} ->
@@ -102,10 +99,13 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
         send(state.group_leader, request)
         watch(state)
 
-      {:garbage_collect, ^monitor, _collected?} ->
-        if held(worker) <= state.limits.max_binary_size,
-          do: watch(%{state | looks: 0}),
-          else: over_binaries(state)
+      {:DOWN, ^probe, :process, _pid, {:within?, false}} ->
+        kill(state)
+        sweep(self())
+        answer(state, {:killed, {:error, {:killed, :max_heap_size}}})
+
+      {:DOWN, ^probe, :process, _pid, _reason} ->
+        watch(%{state | probe: nil})
 
       {:EXIT, ^worker, _reason} ->
         watch(state)
@@ -127,26 +127,20 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
         stop(state)
         answer(state, {:timeout, {:error, :timeout}})
 
-      # The worker is asked for its list only when the whole VM holds that much, since it has to answer itself.
-      :erlang.memory(:binary) <= state.limits.max_binary_size or
-          held(state.worker) <= state.limits.max_binary_size ->
-        watch(%{state | looks: 0})
-
-      # What is over may be garbage that no collection has seen yet. This process doesn't wait for the collection: its clock
-      # must go on.
-      state.looks < @max_looks ->
-        if state.looks == 0, do: :erlang.garbage_collect(state.worker, async: state.monitor)
-        watch(%{state | looks: state.looks + 1})
+      # The worker is looked at only when the whole VM holds that much.
+      state.probe == nil and :erlang.memory(:binary) > state.limits.max_binary_size ->
+        watch(%{state | probe: probe(state)})
 
       true ->
-        over_binaries(state)
+        watch(state)
     end
   end
 
-  defp over_binaries(state) do
-    kill(state)
-    sweep(self())
-    answer(state, {:killed, {:error, {:killed, :max_heap_size}}})
+  # In a process of its own: the worker answers such questions itself, and can't while it is inside a native function. The
+  # clock must go on meanwhile.
+  defp probe(%{worker: worker, limits: %{max_binary_size: limit}}) do
+    {_pid, monitor} = spawn_monitor(fn -> exit({:within?, binaries_within?(worker, limit)}) end)
+    monitor
   end
 
   defp poll_time(deadline), do: deadline |> Kernel.-(now()) |> max(0) |> min(@poll_ms)
