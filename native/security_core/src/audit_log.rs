@@ -415,7 +415,7 @@ impl AuditLog {
 
     /// Checks the chain from the anchor to the newest entry. Takes about 0.4 µs an entry, most of it without the lock.
     pub fn verify(&self) -> Result<Verified, Broken> {
-        let mut walk = Walk::default();
+        let mut walk = Walk::new();
         let mut check = None;
         loop {
             let part = walk.next(&self.ring);
@@ -434,7 +434,7 @@ impl AuditLog {
 
     /// Copies the log so that it can be checked elsewhere.
     pub fn export(&self) -> Export {
-        let mut walk = Walk::default();
+        let mut walk = Walk::new();
         let mut entries = Vec::new();
         loop {
             let part = walk.next(&self.ring);
@@ -674,9 +674,12 @@ impl Record {
 }
 
 /// A way through all entries, oldest first, that takes the lock for a chunk at a time. When the ring overwrites entries that were
-/// not read yet, or is cleared, the walk starts again.
-#[derive(Debug, Default)]
-struct Walk(Option<Under>);
+/// not read yet, or is cleared, the walk starts again, in larger chunks, so that it ends however fast others write.
+#[derive(Debug)]
+struct Walk {
+    chunk: usize,
+    under: Option<Under>,
+}
 
 #[derive(Debug)]
 struct Under {
@@ -696,21 +699,31 @@ struct Part {
 }
 
 impl Walk {
+    fn new() -> Self {
+        Walk {
+            chunk: CHUNK,
+            under: None,
+        }
+    }
+
     fn next(&mut self, ring: &Mutex<Ring>) -> Part {
-        let mut entries = Vec::with_capacity(CHUNK);
+        let mut entries = Vec::with_capacity(self.chunk.min(MAX_CAPACITY));
         let ring = ring.lock();
-        let goes_on = self
-            .0
-            .take()
-            .filter(|under| under.life == ring.life && under.left.start >= ring.first_id());
+        let old = self.under.take();
+        let restarts = old.is_some();
+        let goes_on =
+            old.filter(|under| under.life == ring.life && under.left.start >= ring.first_id());
         let first = goes_on.is_none();
-        let under = self.0.insert(goes_on.unwrap_or_else(|| Under {
+        if first && restarts {
+            self.chunk = self.chunk.saturating_mul(4);
+        }
+        let under = self.under.insert(goes_on.unwrap_or_else(|| Under {
             life: ring.life,
             anchor: ring.anchor(),
             left: ring.ids(),
             head: ring.head,
         }));
-        for id in under.left.by_ref().take(CHUNK) {
+        for id in under.left.by_ref().take(self.chunk) {
             entries.extend(ring.get(id).map(|record| record.entry(id)));
         }
         Part {

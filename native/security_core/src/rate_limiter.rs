@@ -152,11 +152,11 @@ pub enum Verdict {
 /// Bounds on a limiter's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
-    /// Keys overall; a key costs 150 to 300 bytes.
+    /// Keys overall; a key costs 200 to 400 bytes.
     pub keys: usize,
     /// Keys of one session in one of the 1,024 shards: one session that calls ever new names can't take the room of the others.
     pub session_keys_per_shard: usize,
-    /// Remembered times overall, 8 bytes each, those that a key's 150 to 300 bytes have room for not counted.
+    /// Remembered times overall, 8 bytes each, the first seven of a key not counted.
     pub stamps: usize,
 }
 
