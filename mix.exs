@@ -42,7 +42,7 @@ defmodule JidoCodeTools.MixProject do
   defp elixirc_paths(_env), do: ["lib"]
 
   defp aliases do
-    [bench: "run bench/all.exs"]
+    [bench: "run bench/core.exs"]
   end
 end
 
