@@ -12,7 +12,7 @@ defmodule SomeProject.Application do
        [
          description: ~c"test",
          vsn: ~c"1",
-         modules: [SomeProject.Application, SomeProject.Worker],
+         modules: [SomeProject.Application, SomeProject.Worker, OddlyNamed.Worker],
          registered: [],
          applications: [:kernel, :stdlib],
          mod: {__MODULE__, []}
@@ -46,4 +46,15 @@ defmodule SomeProject.Worker do
     :ets.insert(table, {:k, 1})
     {:ok, %{name: name, badge_number: "17"}}
   end
+end
+
+defmodule OddlyNamed.Worker do
+  @moduledoc false
+  # Belongs to the application, though its name doesn't say so.
+  use GenServer
+
+  def start_link(name), do: GenServer.start_link(__MODULE__, name, name: name)
+
+  @impl true
+  def init(name), do: {:ok, name}
 end

@@ -9,8 +9,9 @@ defmodule JidoCode.Tools.Render do
     * costs what its budget allows, whatever the term: a list is not measured, a map not copied, of a binary only
       the head is looked at, a shared part is walked as often as the budget lasts and no more;
     * says what it left out: `[1, 2, ... 4,998 more]`;
-    * hides what stands under a sensitive name (`JidoCode.Tools.Render.SensitiveName`) in maps, structs, keyword lists and
-      tuples that begin with a name, as `"[REDACTED]"`;
+    * hides what stands under a sensitive name (`JidoCode.Tools.Render.SensitiveName`) as `"[REDACTED]"`: in maps, structs and
+      keyword lists, in tuples that begin with a name (`{:token, "..."}`) or have it before the value
+      (`{:setting, :api_key, "..."}`), and where the name is part of a key (`{{:tenant, :api_key}, "..."}`);
     * never runs code of the project: structs are written from their fields, and a struct whose module brings its own
       `Inspect` implementation (derived ones included) is shown by name only, since it may have asked to hide
       something;
@@ -96,7 +97,7 @@ defmodule JidoCode.Tools.Render do
     cond do
       is_map(term) -> map(term, depth, bytes, walk)
       is_list(term) -> list(term, depth, bytes, walk)
-      is_tuple(term) -> container("{", tuple_source(term), "}", depth, bytes, walk)
+      is_tuple(term) -> container("{", {:tuple, term, 0}, "}", depth, bytes, walk)
       true -> leaf(Text.scalar(term, bytes), bytes, walk)
     end
   end
@@ -155,14 +156,10 @@ defmodule JidoCode.Tools.Render do
   # A container's elements come from a source, which knows what is next and how much is left:
   #
   #   {:list, list, keyword?}
-  #   {:tuple, tuple, index, name}              name: the first element, where it can be a name
+  #   {:tuple, tuple, index}
   #   {:pairs, pairs, left, keyword?, named}    named: what the value of a name-and-value map stands under
   #   {:map, iterator, left, keyword?}
   #   {:keys, iterator, left}
-
-  defp tuple_source({name, _value, _more} = tuple), do: {:tuple, tuple, 0, name}
-  defp tuple_source(tuple) when tuple_size(tuple) > 1, do: {:tuple, tuple, 0, elem(tuple, 0)}
-  defp tuple_source(tuple), do: {:tuple, tuple, 0, nil}
 
   defp keys_source(map), do: {:keys, :maps.iterator(map), map_size(map)}
 
@@ -206,15 +203,14 @@ defmodule JidoCode.Tools.Render do
   defp next({:list, [], _keyword?}), do: :done
   defp next({:list, tail, _keyword?}), do: {:tail, tail}
 
-  defp next({:tuple, tuple, index, name}) when index < tuple_size(tuple) do
-    names = if index == 0, do: [], else: [name]
-    {:item, :none, names, elem(tuple, index), {:tuple, tuple, index + 1, name}}
+  defp next({:tuple, tuple, index}) when index < tuple_size(tuple) do
+    {:item, :none, names_before(tuple, index), elem(tuple, index), {:tuple, tuple, index + 1}}
   end
 
-  defp next({:tuple, _tuple, _index, _name}), do: :done
+  defp next({:tuple, _tuple, _index}), do: :done
 
   defp next({:pairs, [{key, value} | rest], left, keyword?, named}) do
-    names = if key in [:value, "value"], do: [key, named], else: [key]
+    names = if key in [:value, "value"], do: [named | names(key)], else: names(key)
     {:item, key_style(key, keyword?), names, value, {:pairs, rest, left - 1, keyword?, named}}
   end
 
@@ -222,8 +218,11 @@ defmodule JidoCode.Tools.Render do
 
   defp next({:map, iterator, left, keyword?}) do
     case :maps.next(iterator) do
-      {key, value, next} -> {:item, key_style(key, keyword?), [key], value, {:map, next, left - 1, keyword?}}
-      :none -> :done
+      {key, value, next} ->
+        {:item, key_style(key, keyword?), names(key), value, {:map, next, left - 1, keyword?}}
+
+      :none ->
+        :done
     end
   end
 
@@ -234,6 +233,21 @@ defmodule JidoCode.Tools.Render do
     end
   end
 
+  # What an element of a tuple stands under: the first element, and the atom before it.
+  defp names_before(_tuple, 0), do: []
+  defp names_before(tuple, 1), do: names(elem(tuple, 0))
+
+  defp names_before(tuple, index) do
+    before = elem(tuple, index - 1)
+    if is_atom(before), do: [before | names(elem(tuple, 0))], else: names(elem(tuple, 0))
+  end
+
+  # A key of several parts is as sensitive as any of them.
+  defp names({_, _} = key), do: Tuple.to_list(key)
+  defp names({_, _, _} = key), do: Tuple.to_list(key)
+  defp names({_, _, _, _} = key), do: Tuple.to_list(key)
+  defp names(key), do: [key]
+
   defp key_style(key, true) when is_atom(key), do: {:keyword, key}
   defp key_style(key, _keyword?), do: {:arrow, key}
 
@@ -241,7 +255,7 @@ defmodule JidoCode.Tools.Render do
   defp shares({:list, [_, _, _ | _], _keyword?}), do: 3
   defp shares({:list, [_, _ | _], _keyword?}), do: 2
   defp shares({:list, _list, _keyword?}), do: 1
-  defp shares({:tuple, tuple, index, _name}), do: shares_of(tuple_size(tuple) - index)
+  defp shares({:tuple, tuple, index}), do: shares_of(tuple_size(tuple) - index)
   defp shares({:pairs, _pairs, left, _keyword?, _named}), do: shares_of(left)
   defp shares({:map, _iterator, left, _keyword?}), do: shares_of(left)
   defp shares({:keys, _iterator, left}), do: shares_of(left)
@@ -253,7 +267,7 @@ defmodule JidoCode.Tools.Render do
     {if(all?, do: "", else: "more than ") <> Text.number(count), %{walk | steps: walk.steps - count}}
   end
 
-  defp left({:tuple, tuple, index, _name}, walk), do: {Text.number(tuple_size(tuple) - index), walk}
+  defp left({:tuple, tuple, index}, walk), do: {Text.number(tuple_size(tuple) - index), walk}
   defp left({:pairs, _pairs, left, _keyword?, _named}, walk), do: {Text.number(left), walk}
   defp left({:map, _iterator, left, _keyword?}, walk), do: {Text.number(left), walk}
   defp left({:keys, _iterator, left}, walk), do: {Text.number(left), walk}

@@ -82,6 +82,12 @@ defmodule JidoCode.Tools.Introspection.OwnershipTest do
       assert check(Process.whereis(:some_registry), %{project_namespaces: ["SomeProject"]}) == :ok
     end
 
+    test "so are processes with its modules, wherever they run" do
+      odd = start_supervised!({OddlyNamed.Worker, :odd_worker})
+      assert check(odd, %{project_namespaces: ["SomeProject"]}) == :ok
+      assert {:error, {:foreign, nil}} = check(odd, %{project_namespaces: ["SomeOtherProject"]})
+    end
+
     test "nothing of the system, whatever is listed" do
       for name <- [:kernel_sup, :code_server, :init, Logger, :elixir_config, :application_controller],
           namespaces <- [:all, ["Logger", "kernel", "code_server", "init", "Elixir", "elixir", "application"]] do

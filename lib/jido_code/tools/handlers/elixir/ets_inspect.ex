@@ -41,8 +41,11 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
   # When the average row is larger than this, none is copied at all.
   @max_average_row 16_000_000
 
+  # A key comes back in the answer.
+  @max_key_bytes 2_000
+
   # Of all rows together, and of one row at least.
-  @max_bytes 26_000
+  @max_bytes 25_000
   @min_row_bytes 200
 
   @deleted "The table was deleted while it was read."
@@ -176,7 +179,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
       end)
 
     {named, unnamed} = Enum.split_with(found, & &1[:named_table])
-    shown = named |> Enum.sort_by(& &1[:name]) |> Enum.take(@max_listed) |> Enum.map(&summary/1)
+    shown = named |> Enum.sort_by(& &1[:name]) |> Enum.take(@max_listed) |> Enum.map(&summary/1) |> fit()
 
     {:ok,
      %{
@@ -186,6 +189,17 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
        "unnamed" => length(unnamed),
        "truncated" => more != [] or length(named) > length(shown)
      }}
+  end
+
+  # Names may have 255 characters.
+  defp fit(tables) do
+    {shown, _bytes} =
+      Enum.flat_map_reduce(tables, @max_bytes, fn table, left ->
+        left = left - byte_size(table["name"]) - byte_size(table["owner"]) - 40
+        if left > 0, do: {[table], left}, else: {:halt, left}
+      end)
+
+    shown
   end
 
   # A process often owns many tables.
@@ -249,6 +263,10 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
   defp plain(value) when is_number(value) or is_boolean(value), do: value
   defp plain(value) when is_atom(value), do: Atom.to_string(value)
   defp plain(value), do: value |> Render.render(max_bytes: 200) |> elem(0)
+
+  defp lookup(_table, %{"key" => text}, _deadline) when byte_size(text) > @max_key_bytes do
+    {:error, "Invalid key: longer than #{@max_key_bytes} bytes"}
+  end
 
   defp lookup(table, %{"table" => name, "key" => text} = args, deadline) do
     case Literal.keys(text) do

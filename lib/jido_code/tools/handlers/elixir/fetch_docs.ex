@@ -40,6 +40,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
   @detail_budget [docs: 19_000, specs: 5_000, types: 3_000, moduledoc: 1_000]
   @max_summary 200
 
+  @max_name_bytes 1_020
+
   # A name as similar as this may be what was meant.
   @similar 0.75
 
@@ -59,6 +61,10 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
       context,
       &fetch/2
     )
+  end
+
+  defp fetch(%{"function" => function}, _context) when byte_size(function) > @max_name_bytes do
+    {:error, "Invalid function: longer than any name"}
   end
 
   defp fetch(%{"module" => module} = args, _context) do

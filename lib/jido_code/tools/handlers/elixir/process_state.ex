@@ -32,6 +32,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
   @default_timeout 5_000
   @max_timeout 30_000
 
+  @grace_ms 500
+
   # A busy process is looked at again after this time, then after twice as long, and so on up to the maximum.
   @first_pause_ms 2
   @max_pause_ms 50
@@ -62,10 +64,16 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
       # The answer must be out before whoever set the timeout gives up on the whole call.
       deadline = started + timeout - min(div(timeout, 5), 250)
 
-      case Bounded.run(fn -> look(pid, name, deadline, context) end, timeout: timeout) do
-        {:ok, answer} -> answer
-        {:error, :timeout} -> {:error, "Process #{name} did not let itself be looked at within #{timeout} ms"}
-        {:error, _failure} -> {:error, "Process #{name} can't be looked at: too much data about it"}
+      # Only the process_info calls have no timeout of their own; a process that is stuck outside the VM may never answer.
+      case Bounded.run(fn -> look(pid, name, deadline, context) end, timeout: timeout + @grace_ms) do
+        {:ok, answer} ->
+          answer
+
+        {:error, :timeout} ->
+          {:error, {:timeout, "Process #{name} did not let itself be looked at within #{timeout} ms"}}
+
+        {:error, _failure} ->
+          {:error, "Process #{name} can't be looked at: too much data about it"}
       end
     end
   end

@@ -142,6 +142,12 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspectTest do
       assert {:ok, %{"count" => 2}} = lookup(name, ":k")
     end
 
+    test "a key that is longer than any result is refused" do
+      {name, _table} = table([])
+      assert {:error, "Invalid key" <> _ = message} = lookup(name, String.duplicate("x", 100_000))
+      assert String.length(message) < 100
+    end
+
     test "an unknown atom is no key, and is not made" do
       {name, _table} = table([])
       assert {:error, message} = lookup(name, ":never_seen_before_as_a_key")
