@@ -28,7 +28,8 @@ defmodule JidoCode.Tools.Introspection.Bounded do
     # An alias, because an answer that comes after the deadline must not reach the mailbox.
     reply_to = :erlang.alias()
 
-    {watcher, monitor} = spawn_monitor(fn -> watch(caller, timeout, worker(fun, reply_to, heap_words)) end)
+    work = fn -> send(reply_to, {reply_to, fun.()}) end
+    {watcher, monitor} = spawn_monitor(fn -> watch(caller, timeout, work, heap_words) end)
 
     receive do
       {^reply_to, value} ->
@@ -56,17 +57,10 @@ defmodule JidoCode.Tools.Introspection.Bounded do
   defp failure(:timeout), do: :timeout
   defp failure(reason), do: {:crashed, reason}
 
-  defp worker(fun, reply_to, heap_words) do
-    fn ->
-      send(reply_to, {reply_to, fun.()})
-      :ok
-    end
-    |> then(&{&1, %{size: heap_words, kill: true, error_logger: false}})
-  end
-
-  defp watch(caller, timeout, {work, heap_limit}) do
+  defp watch(caller, timeout, work, heap_words) do
     Process.flag(:trap_exit, true)
     caller = Process.monitor(caller)
+    heap_limit = %{size: heap_words, kill: true, error_logger: false}
     worker = :erlang.spawn_opt(quiet(work), [:link, max_heap_size: heap_limit])
 
     receive do
