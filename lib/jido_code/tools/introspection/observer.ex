@@ -15,7 +15,8 @@ defmodule JidoCode.Tools.Introspection.Observer do
   | `$ancestors`, nothing of the above | a Task, or another process started through proc_lib |
   | neither | a plain process |
 
-  A process can forge its own dictionary; this is good against accidents, not against the project's own code.
+  A process can forge its own dictionary; this is good against accidents, not against the project's own code. Before OTP
+  26.2 the dictionary can only be read whole, and reading copies it.
   """
 
   @enforce_keys [:pid, :behaviour, :activity]

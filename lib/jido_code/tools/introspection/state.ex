@@ -26,6 +26,7 @@ defmodule JidoCode.Tools.Introspection.State do
   """
   @spec read(pid(), timeout()) :: reading()
   def read(pid, timeout) do
+    load_renderer()
     :sys.replace_state(pid, &__MODULE__.throw_text/1, timeout)
     {:error, :refused}
   catch
@@ -60,6 +61,19 @@ defmodule JidoCode.Tools.Introspection.State do
   def throw_text(state) do
     {text, summary} = Render.render(state)
     throw({__MODULE__, text, summary})
+  end
+
+  # Code is loaded on its first call, by asking another process and waiting. That must not happen in the process that is
+  # looked at, so what the renderer may call is called here before.
+  defp load_renderer do
+    Render.render([
+      %{:a => "text", "b" => [1, 2.5, :atom, <<1>>, <<1::3>>, ~c"chars", {}, self(), make_ref()]},
+      {~D[2000-01-01], ~T[00:00:00], ~N[2000-01-01 00:00:00], ~U[2000-01-01 00:00:00Z], 1..9//2,
+       MapSet.new([1])},
+      [%URI{}, %ArgumentError{}, &Enum.map/2, fn -> :ok end, Integer.pow(10, 400), [token: "text"]],
+      List.duplicate(:long_enough_for_several_lines, 50),
+      String.duplicate("text", 2_000)
+    ])
   end
 
   # What is left is what format_status made, and the generic data beside it.

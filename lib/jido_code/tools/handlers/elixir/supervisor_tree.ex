@@ -40,6 +40,9 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
   @max_links 500
 
   @deadline_ms 10_000
+  # One that is starting or restarting a child is often idle soon.
+  @patience_ms 100
+  @pause_ms 5
   # One supervisor that became busy at the wrong moment must not use up the time of the others.
   @call_ms 1_000
   @heap_words 4_000_000
@@ -145,7 +148,23 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
     end
   end
 
-  defp children(supervisor, _deadline), do: by_links(supervisor, "is #{supervisor.activity}")
+  defp children(supervisor, deadline) do
+    case await_idle(supervisor, min(deadline, now() + @patience_ms)) do
+      %Observer{activity: :idle} = supervisor -> children(supervisor, deadline)
+      supervisor -> by_links(supervisor, "is #{supervisor.activity}")
+    end
+  end
+
+  defp await_idle(%Observer{activity: :busy} = supervisor, deadline) do
+    Process.sleep(@pause_ms)
+
+    case Observer.look(supervisor.pid) do
+      {:ok, supervisor} -> if now() < deadline, do: await_idle(supervisor, deadline), else: supervisor
+      :dead -> supervisor
+    end
+  end
+
+  defp await_idle(supervisor, _deadline), do: supervisor
 
   defp list(supervisor, count, deadline) do
     case ask(supervisor.pid, :which_children, deadline) do

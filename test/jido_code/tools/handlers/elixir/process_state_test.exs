@@ -148,7 +148,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessStateTest do
 
       {us, {:ok, result}} = :timer.tc(fn -> look(name, %{"timeout" => 300}) end)
 
-      assert us in 200_000..1_000_000
+      assert us in 100_000..1_000_000
       assert %{"state" => nil, "error" => "Timeout getting state", "type" => "genserver"} = result
       assert result["process_info"]["message_queue_len"] == 0
       refute_received {:trace, ^pid, :receive, _message}
@@ -185,6 +185,15 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessStateTest do
       send(pid, :go_on)
       assert Process.info(self(), :messages) == {:messages, []}
     end
+  end
+
+  test "a server that ends while it is watched" do
+    {name, pid} = server(1)
+    :ok = Server.block(pid)
+    task = Task.async(fn -> look(name) end)
+    assert Task.yield(task, 30) == nil
+    stop_supervised!(name)
+    assert {:ok, %{"state" => nil, "process_info" => %{"status" => "dead"}}} = Task.await(task)
   end
 
   test "a server that becomes idle meanwhile is read" do

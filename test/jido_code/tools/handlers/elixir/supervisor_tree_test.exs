@@ -93,6 +93,71 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTreeTest do
     assert {:ok, %{"children" => [%{"id" => ":undefined", "status" => "running"}]}} = look(dynamic)
   end
 
+  test "a supervisor bridge has no children to list" do
+    defmodule Bridge do
+      @behaviour :supervisor_bridge
+      @impl true
+      def init(_argument), do: {:ok, spawn_link(fn -> Process.sleep(:infinity) end), nil}
+      @impl true
+      def terminate(_reason, _state), do: :ok
+    end
+
+    name = Processes.unique(:bridge)
+    {:ok, pid} = :supervisor_bridge.start_link({:local, name}, Bridge, nil)
+    :erlang.trace(pid, true, [:receive])
+    assert {:ok, %{"children" => [], "children_count" => 0}} = look(name)
+    refute_received {:trace, ^pid, :receive, _message}
+  end
+
+  defmodule Answering do
+    # Looks like a supervisor and answers like one, with children that are hard to come by otherwise.
+    use GenServer
+
+    @impl true
+    def init(children) do
+      Process.put(:"$initial_call", {:supervisor, __MODULE__, 1})
+      {:ok, children}
+    end
+
+    @impl true
+    def handle_call(:count_children, _from, children) do
+      {:reply, [specs: length(children), active: 0, supervisors: 0, workers: length(children)], children}
+    end
+
+    def handle_call(:which_children, _from, children), do: {:reply, children, children}
+  end
+
+  test "children that restart, have ended, or run on another node" do
+    dead = spawn(fn -> :ok end)
+    monitor = Process.monitor(dead)
+    assert_receive {:DOWN, ^monitor, :process, ^dead, _reason}
+    # A pid of the node other@host, as the external term format writes it.
+    remote = :erlang.binary_to_term(<<131, 88, 119, 10, "other@host", 1::32, 0::32, 1::32>>)
+
+    name = Processes.unique(:answering)
+
+    children = [
+      {:a, :restarting, :worker, [A]},
+      {:b, dead, :worker, :dynamic},
+      {:c, remote, :supervisor, [C]},
+      {:d, :undefined, :worker, []}
+    ]
+
+    {:ok, _pid} = GenServer.start_link(Answering, Enum.reverse(children), name: name)
+    assert {:ok, result} = look(name)
+    assert Enum.map(result["children"], & &1["status"]) == ~w(restarting dead unknown not_started)
+    assert Enum.map(result["children"], & &1["modules"]) == [["Elixir.A"], ["dynamic"], ["Elixir.C"], []]
+    assert [%{"pid" => "restarting"}, _, _, %{"pid" => "undefined"}] = result["children"]
+
+    assert result["tree"] == """
+           #{inspect(name)}
+           ├── [W] :a ↻
+           ├── [W] :b ○
+           ├── [S] :c ?
+           └── [W] :d ◌\
+           """
+  end
+
   test "descends as deep as asked, two levels unless asked, five at most" do
     {name, _pid} = supervisor(chain(8))
 

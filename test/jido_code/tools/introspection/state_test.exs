@@ -1,0 +1,54 @@
+defmodule JidoCode.Tools.Introspection.StateTest do
+  use ExUnit.Case, async: true
+
+  alias JidoCode.Tools.Introspection.State
+  alias JidoCode.Tools.Test.Processes
+  alias JidoCode.Tools.Test.Processes.{Hiding, Server}
+
+  setup do
+    name = Processes.unique(:server)
+    pid = start_supervised!({Server, {name, %{a: 1, token: "x"}}})
+    Processes.await_in(pid, {:gen_server, :loop})
+    {:ok, name: name, pid: pid}
+  end
+
+  test "reads, and the process keeps the very same state", %{pid: pid} do
+    # The heap doesn't grow by a copy, and the term isn't replaced by an equal one.
+    {:ok, agent} = Agent.start_link(fn -> Enum.to_list(1..1_000) end)
+    :erlang.garbage_collect(agent)
+    {:total_heap_size, size} = Process.info(agent, :total_heap_size)
+    assert {:ok, "[" <> _, %{truncated: false}} = State.read(agent, 1_000)
+    :erlang.garbage_collect(agent)
+    assert {:total_heap_size, ^size} = Process.info(agent, :total_heap_size)
+
+    assert {:ok, text, %{redacted: 1}} = State.read(pid, 1_000)
+    assert text == ~s(%{a: 1, token: "[REDACTED]"})
+    assert GenServer.call(pid, :state) == %{a: 1, token: "x"}
+  end
+
+  test "a process that became busy is given up, and its late answer goes nowhere", %{pid: pid} do
+    :ok = Server.block(pid)
+    assert State.read(pid, 20) == {:error, :timeout}
+    assert State.read_status(pid, 20) == {:error, :timeout}
+    send(pid, :go_on)
+    assert GenServer.call(pid, :state) == %{a: 1, token: "x"}
+    assert Process.info(self(), :messages) == {:messages, []}
+  end
+
+  test "a process that is gone", %{pid: pid, name: name} do
+    stop_supervised!(Server)
+    assert State.read(pid, 1_000) == {:error, :gone}
+    assert State.read(name, 1_000) == {:error, :gone}
+    assert State.read_status(pid, 1_000) == {:error, :gone}
+  end
+
+  test "the status that a module prepares", %{pid: pid} do
+    {:ok, hiding} = Hiding.start_link({Processes.unique(:hiding), %{inner: "unseen", shown: 1}})
+    assert {:ok, text, _summary} = State.read_status(hiding, 1_000)
+    assert text =~ "shown: 1"
+    refute text =~ "unseen"
+
+    assert {:ok, text, _summary} = State.read_status(pid, 1_000)
+    assert text =~ ~s(token: "[REDACTED]")
+  end
+end
