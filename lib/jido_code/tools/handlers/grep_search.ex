@@ -1,0 +1,187 @@
+defmodule JidoCode.Tools.Handlers.GrepSearch do
+  @moduledoc """
+  The `grep_search` tool: a regex search over the project's files.
+
+  The result has these keys:
+
+    * `"result"` - the listing as text. In content mode each file's path stands above its lines, `12:` before a matching
+      line and `11-` before a context line, `--` between lines that don't follow each other; in the other modes a line is
+      `path` or `path:count`
+    * `"count"` - results in the listing: matches in content mode, else files
+    * `"total"` - results found in all
+    * `"files"` - files with a match
+    * `"files_searched"` - files that were read
+    * `"truncated"` - whether the listing leaves results out
+    * `"note"` - only when there is something to say: what was left out, cut, skipped or not searched, and how to get at it
+
+  A line longer than 500 bytes is cut around its first match, with the bytes left out on each side in brackets; bytes that
+  are not UTF-8 and control characters are shown as `\\xNN`. The text fields together stay within 30,000 characters.
+
+  Time is up after 30 seconds. What was found by then is returned with a note; if that is nothing, it is an error.
+
+  Errors begin with `Invalid regex`, `Unknown file_type`, `Path not found`, `Security error` (the path leads outside the
+  project's boundary) or `Search timed out`.
+  """
+
+  use JidoCode.Tools.Behaviours.SecureHandler
+
+  alias JidoCode.Tools.{CodeSearch, Definitions, Operation, Workspace}
+
+  @timeout_ms 30_000
+
+  # The search ends before the call's own limit, so that a partial answer still gets out.
+  @margin_ms 750
+
+  # Text fields together: the listing and the note.
+  @max_characters 30_000
+  @note_characters 1_000
+
+  @max_context 50
+  @max_results 10_000
+
+  @output_modes %{
+    "content" => :content,
+    "files_with_matches" => :files_with_matches,
+    "count" => :count
+  }
+
+  @impl true
+  def security_properties, do: %{tier: :read_only, timeout_ms: @timeout_ms}
+
+  @doc "Runs the tool; see the module's documentation for the result."
+  @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
+  def execute(args, context) do
+    Operation.run(
+      %{
+        definition: Definitions.GrepSearch.grep_search(),
+        event: [:jido_code, :search, :grep_search],
+        label: {:argument, "path"}
+      },
+      args,
+      context,
+      &search/2
+    )
+  end
+
+  defp search(args, context) do
+    {limits, capped} = limits(args)
+
+    options =
+      [
+        path: path(args["path"]),
+        output_mode: Map.fetch!(@output_modes, args["output_mode"]),
+        file_type: args["file_type"],
+        case_insensitive: args["case_insensitive"],
+        multiline: args["multiline"],
+        budget: @max_characters - @note_characters,
+        timeout: @timeout_ms - @margin_ms
+      ] ++ limits
+
+    with {:ok, root} <- root(context) do
+      case CodeSearch.run(root, args["pattern"], options) do
+        {:ok, report} -> answer(report, args, capped)
+        {:error, {:timeout, _files} = reason} -> {:error, {:timeout, CodeSearch.explain(reason)}}
+        {:error, reason} -> {:error, CodeSearch.explain(reason, about(args))}
+      end
+    end
+  end
+
+  defp root(context) do
+    with {:error, reason} <- Workspace.root(context) do
+      {:error, "The project to search is not known: #{reason}"}
+    end
+  end
+
+  defp path(""), do: "."
+  defp path(path), do: path
+
+  defp about(args), do: %{path: args["path"], file_type: args["file_type"]}
+
+  defp limits(args) do
+    wanted = [
+      {"context_before", :context_before, args["context_before"] || args["context"] || 0, @max_context},
+      {"context_after", :context_after, args["context_after"] || args["context"] || 0, @max_context},
+      {"head_limit", :head_limit, args["head_limit"], @max_results}
+    ]
+
+    capped =
+      for {name, _key, value, maximum} <- wanted, value != nil, value > maximum, do: "#{name} #{maximum}"
+
+    {for({_name, key, value, maximum} <- wanted, do: {key, value && min(value, maximum)}), capped}
+  end
+
+  defp answer(report, args, capped) do
+    result = %{
+      "result" => report.text,
+      "count" => report.shown,
+      "total" => report.total,
+      "files" => report.files_matched,
+      "files_searched" => report.files_searched,
+      "truncated" => report.cut != nil or report.timed_out
+    }
+
+    result =
+      case notes(report, args, capped) do
+        [] -> result
+        notes -> Map.put(result, "note", Enum.join(notes, " "))
+      end
+
+    {if(report.timed_out, do: :timeout, else: :ok), result}
+  end
+
+  defp notes(report, args, capped) do
+    Enum.reject(
+      [
+        if(report.timed_out,
+          do: "Time ran out: only the files searched by then count, so results are incomplete."
+        ),
+        cut(report, args["output_mode"]),
+        if(report.lines_cut > 0, do: "Long lines cut around their first match: #{report.lines_cut}."),
+        if(report.total == 0, do: nothing(report)),
+        skipped(report),
+        if(capped != [], do: "More than allowed was asked for; applied: #{Enum.join(capped, ", ")}.")
+      ],
+      &is_nil/1
+    )
+  end
+
+  defp cut(%{cut: nil}, _mode), do: nil
+
+  defp cut(%{cut: why, shown: shown, total: total}, mode) do
+    unit = if mode == "content", do: "matches", else: "files"
+    shown = "Shown: the first #{shown} of #{total} #{unit} in path order"
+
+    case why do
+      :head_limit ->
+        shown <> " (head_limit)."
+
+      :budget ->
+        shown <>
+          " (#{@max_characters} characters). Narrow the pattern, path or file_type, or use another output_mode."
+    end
+  end
+
+  defp nothing(%{files_searched: 0}) do
+    "No file was searched: none of the type, or all hidden or ignored. Name an ignored file or directory as path to search it."
+  end
+
+  defp nothing(_report) do
+    "No match. Hidden and ignored files were not searched; name one, or its directory, as path to search it."
+  end
+
+  defp skipped(report) do
+    binary = if report.total == 0, do: report.binary, else: 0
+
+    kinds = [
+      {binary, "binary files"},
+      {report.too_large, "files that need over 4 MiB at once (a long line, or multiline on a large file)"},
+      {report.unreadable, "unreadable files or directories"},
+      {report.unsafe_rules, "directories whose ignore files are not small regular files"}
+    ]
+
+    case for {count, kind} <- kinds, count > 0, do: "#{count} #{kind}" do
+      [] -> nil
+      listed -> "Not searched: #{Enum.join(listed, ", ")}."
+    end
+  end
+end

@@ -1,0 +1,38 @@
+defmodule JidoCode.Tools.Test.Tree do
+  @moduledoc false
+  # Project folders for tests, outside this repository so that its own ignore rules don't reach them.
+
+  @doc "A new folder with the given files, gone when the test ends. Its path has no links in it."
+  def new!(files) do
+    parent = Path.join(System.tmp_dir!(), "jido-tree-#{System.pid()}-#{System.unique_integer([:positive])}")
+    root = Path.join(parent, "project")
+    File.mkdir_p!(root)
+    ExUnit.Callbacks.on_exit(fn -> File.rm_rf!(parent) end)
+    write!(root, files)
+    root
+  end
+
+  def write!(root, files) do
+    for {path, content} <- files do
+      path = Path.join(root, path)
+      File.mkdir_p!(Path.dirname(path))
+      File.write!(path, content)
+    end
+
+    :ok
+  end
+
+  @doc "A named pipe: whoever opens it for reading waits until `release/1`."
+  def pipe!(root, path) do
+    path = Path.join(root, path)
+    File.mkdir_p!(Path.dirname(path))
+    {"", 0} = System.cmd("mkfifo", [path])
+    path
+  end
+
+  @doc "Lets the readers of a pipe go on. Opened both ways, it does not wait for a reader itself."
+  def release(pipe) do
+    if File.exists?(pipe), do: System.cmd("sh", ["-c", ~s(exec 3<>"$0"), pipe])
+    :ok
+  end
+end
