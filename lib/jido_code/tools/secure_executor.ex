@@ -35,7 +35,7 @@ defmodule JidoCode.Tools.SecureExecutor do
   maximum. A `:timeout` in the context is the host's own affair.
   """
 
-  alias JidoCode.Tools.{Call, Catalog, Config, Sessions}
+  alias JidoCode.Tools.{Call, Catalog, Config, Render, Sessions}
   alias JidoCode.Tools.Security.{AuditLogger, IsolatedExecutor, Middleware, OutputSanitizer}
 
   # A handler that keeps the time itself answers with what it has; the pipeline waits this much longer before it ends it.
@@ -43,6 +43,9 @@ defmodule JidoCode.Tools.SecureExecutor do
   @default_timeout_ms 30_000
   # For a foreign tool that takes a timeout argument and declares no maximum.
   @maximum_timeout_ms 600_000
+
+  # Marks a failure that the worker has put into words already.
+  @failure {__MODULE__, :failure}
 
   @type result :: {:ok, term()} | {:error, term()}
 
@@ -146,6 +149,9 @@ defmodule JidoCode.Tools.SecureExecutor do
       :persistent_term.put(key, true)
       handler.__secure_handler_loaded__()
     end
+  catch
+    # What is announced is information; the checks read the handler's properties themselves.
+    _kind, _reason -> :ok
   end
 
   @doc false
@@ -171,22 +177,23 @@ defmodule JidoCode.Tools.SecureExecutor do
     ]
 
     call.handler
-    |> IsolatedExecutor.run(fn -> work(call) end, options)
+    |> IsolatedExecutor.run({call.args, call.context}, fn -> work(call) end, options)
     |> settle(call, timeout)
   end
 
   def isolate(call), do: call
 
   # In the worker. What the handler returns is redacted here, before it is copied to the caller, so that neither a secret
-  # nor a term that unfolds when copied leaves the worker.
+  # nor a term that unfolds when copied leaves the worker. An answer is wrapped, so that a handler's own `{:error, :timeout}`
+  # is not taken for the executor's.
   defp work(%Call{handler: handler, args: args, context: context} = call) do
     sanitize = &OutputSanitizer.sanitize(&1, context: %{tool: call.name, session_id: context[:session_id]})
 
     case validate(handler, args, context) do
       :ok ->
         case handler.execute(args, context) do
-          {:ok, value} -> sanitize.({:ok, own_sanitizing(handler, value)})
-          {:error, _reason} = error -> sanitize.(error)
+          {:ok, value} -> {:ok, sanitize.({:ok, own_sanitizing(handler, value)})}
+          {:error, _reason} = error -> {:ok, sanitize.(error)}
           other -> other
         end
 
@@ -196,7 +203,19 @@ defmodule JidoCode.Tools.SecureExecutor do
       _other ->
         {:error, {:refused, "its handler's security check gave no clear answer"}}
     end
+  catch
+    # Put into words here, since an exception's message is made by the project's code.
+    kind, reason -> throw({@failure, failure(kind, reason, __STACKTRACE__)})
   end
+
+  # What a failure carries may be anything the handler held: it is redacted like any other output, and short.
+  defp failure(:error, reason, stacktrace) do
+    exception = Exception.normalize(:error, reason, stacktrace)
+    {exception.__struct__, redacted("** (#{inspect(exception.__struct__)}) " <> Exception.message(exception))}
+  end
+
+  defp failure(:throw, value, _stacktrace), do: {:throw, "it threw " <> brief(value)}
+  defp failure(:exit, reason, _stacktrace), do: {:exit, "it exited with " <> brief(reason)}
 
   defp validate(handler, args, context) do
     if function_exported?(handler, :validate_security, 2),
@@ -208,7 +227,10 @@ defmodule JidoCode.Tools.SecureExecutor do
     if function_exported?(handler, :sanitize_output, 1), do: handler.sanitize_output(value), else: value
   end
 
-  defp settle({:ok, _value} = result, call, _timeout), do: %{call | status: :ok, result: result}
+  defp settle({:ok, {:ok, _value} = result}, call, _timeout), do: %{call | status: :ok, result: result}
+
+  defp settle({:ok, {:error, _reason} = result}, call, _timeout),
+    do: %{call | status: :error, reason: :handler, result: result}
 
   defp settle({:error, {:refused, reason}}, call, _timeout) do
     decide(call, :blocked, :refused, "Refused by #{call.name}: #{text(reason)}")
@@ -223,39 +245,34 @@ defmodule JidoCode.Tools.SecureExecutor do
   end
 
   defp settle({:error, {:crashed, reason}}, call, _timeout) do
-    decide(call, :crashed, {:crashed, kind(reason)}, "#{call.name} crashed: #{crash(reason)}")
+    {kind, text} = crash(reason)
+    decide(call, :crashed, {:crashed, kind}, "#{call.name} crashed: #{text}")
   end
 
-  defp settle({:error, _reason} = result, call, _timeout),
-    do: %{call | status: :error, reason: :handler, result: result}
+  defp crash({:throw, {@failure, {kind, text}}}), do: {kind, text}
 
-  defp kind({kind, _value}) when kind in [:throw, :exit, :bad_return], do: kind
-  defp kind({:exception, exception, _stacktrace}), do: exception.__struct__
-  defp kind(_reason), do: :ended
+  defp crash({:bad_return, kind}),
+    do: {:bad_return, "it returned neither {:ok, _} nor {:error, _}, but: #{inspect(kind)}"}
 
-  # What a crash carries may be anything the handler held: it is redacted like any other output, and short.
-  defp crash({:exception, exception, _stacktrace}) do
-    shown(fn -> "** (#{inspect(exception.__struct__)}) " <> Exception.message(exception) end)
+  defp crash({:exception, exception, _stacktrace}),
+    do: {exception.__struct__, "its failure has no words: #{inspect(exception.__struct__)}"}
+
+  defp crash(:supervisor_not_running), do: {:ended, "the task supervisor of :jido_code_tools is not running"}
+  defp crash(reason), do: {:ended, "its process ended with " <> brief(reason)}
+
+  # Never by way of the project's own Inspect: this runs in the caller too.
+  defp brief(term) do
+    {text, _summary} =
+      term |> OutputSanitizer.sanitize(emit_telemetry: false) |> Render.render(max_bytes: 400)
+
+    redacted(text)
   end
 
-  defp crash({:throw, value}), do: shown(fn -> "it threw " <> brief(value) end)
-  defp crash({:exit, reason}), do: shown(fn -> "it exited with " <> brief(reason) end)
-  defp crash({:bad_return, kind}), do: "it returned neither {:ok, _} nor {:error, _}, but: #{inspect(kind)}"
-  defp crash(:supervisor_not_running), do: "the task supervisor of :jido_code_tools is not running"
-  defp crash(reason), do: shown(fn -> "its process ended with " <> brief(reason) end)
-
-  defp brief(term),
-    do: inspect(OutputSanitizer.sanitize(term, emit_telemetry: false), limit: 10, printable_limit: 300)
-
-  defp shown(text) do
-    text.() |> OutputSanitizer.sanitize(emit_telemetry: false) |> shorten()
-  rescue
-    _error -> "and its reason can't be shown"
-  end
+  defp redacted(text), do: text |> OutputSanitizer.sanitize(emit_telemetry: false) |> shorten()
 
   defp shorten(text), do: if(String.length(text) > 500, do: String.slice(text, 0, 500) <> " ...", else: text)
 
-  defp text(reason) when is_binary(reason), do: reason
+  defp text(reason) when is_binary(reason), do: shorten(reason)
   defp text(reason), do: brief(reason)
 
   @doc false
@@ -265,14 +282,14 @@ defmodule JidoCode.Tools.SecureExecutor do
     id = AuditLogger.log_invocation(session(call), call.name, call.status, duration, args: call.args)
     %{call | duration_us: duration, audit_id: id}
   rescue
-    # The core went away meanwhile. A call that leaves no trace gives no result.
-    _error in [ErlangError, ArgumentError, UndefinedFunctionError] ->
-      decide(
-        %{call | duration_us: 0},
-        :crashed,
-        :no_audit,
-        "#{call.name} was done, but the audit log does not answer"
-      )
+    # The core is not there. A call that was done and leaves no trace gives no result.
+    _error in [ErlangError, ArgumentError, UndefinedFunctionError] -> unaudited(%{call | duration_us: 0})
+  end
+
+  defp unaudited(%Call{status: :blocked} = call), do: call
+
+  defp unaudited(call) do
+    decide(call, :crashed, :no_audit, "#{shorten(call.name)} gives no result: the audit log does not answer")
   end
 
   defp session(%Call{context: %{session_id: session}}) when is_binary(session), do: session
@@ -303,8 +320,8 @@ defmodule JidoCode.Tools.SecureExecutor do
         _properties -> nil
       end
     end
-  rescue
-    _error -> nil
+  catch
+    _kind, _reason -> nil
   end
 
   defp truthy?(value), do: value not in [nil, false]

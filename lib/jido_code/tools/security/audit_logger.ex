@@ -9,7 +9,8 @@ defmodule JidoCode.Tools.Security.AuditLogger do
 
   Arguments are never stored. `args_hash` is a keyed hash (HMAC-SHA-256, first 128 bits, 32 hex characters), the same for
   equal arguments whatever the order of their keys, and of no use to one who tries to guess small arguments: the key is
-  made at start, or configured by `:audit_key`.
+  made at start, or configured by `:audit_key`. Arguments of more than 8 million words
+  are not hashed.
 
   Each entry's digest covers the one before it. `verify/0` says whether an entry was changed or removed since. What the
   ring overwrites is the only thing it loses; the digest of the last overwritten entry stays as the chain's anchor.
@@ -60,10 +61,14 @@ defmodule JidoCode.Tools.Security.AuditLogger do
     id
   end
 
+  # Words of arguments that are hashed at most; a small term with shared parts can unfold to any number.
+  @max_args_words 8_000_000
+
   defp append(core, session, tool, status, duration_us, args) do
     capacity = Config.audit_buffer_size()
 
     with :dirty <- Native.audit_append(core, capacity, session, tool, status, duration_us, args) do
+      args = if Native.term_within_dirty(args, @max_args_words), do: args
       Native.audit_append_dirty(core, capacity, session, tool, status, duration_us, args)
     end
   end
@@ -173,7 +178,15 @@ defmodule JidoCode.Tools.Security.AuditLogger do
 
   def hash_args(args, opts) when is_map(args) do
     core = core(opts)
-    hash = with :dirty <- Native.args_hash(core, args), do: Native.args_hash_dirty(core, args)
+
+    hash =
+      with :dirty <- Native.args_hash(core, args) do
+        if not Native.term_within_dirty(args, @max_args_words),
+          do: raise(ArgumentError, "the arguments are too large to be hashed")
+
+        Native.args_hash_dirty(core, args)
+      end
+
     Base.encode16(hash, case: :lower)
   end
 

@@ -35,18 +35,19 @@ defmodule JidoCode.Tools.Security.Core do
     case load_error() || Native.core_new(config) do
       {:ok, core} -> core
       {:error, {:config, message}} -> raise ArgumentError, "config :jido_code, :redaction_rules: #{message}"
-      {:error, message} -> raise "the native core of jido_code_tools does not start: #{message}"
+      {:error, {:rate, message}} -> raise ArgumentError, "config :jido_code, :rate_limits: #{message}"
+      {:error, {_kind, message}} -> raise "the native core of jido_code_tools does not start: #{message}"
     end
   end
 
   @doc "Reads the tiers, limits and unknown tier from the configuration again."
   @spec reload(t()) :: :ok
-  def reload(core), do: Native.core_put_policy(core, Config.load!())
+  def reload(core), do: Native.core_put_policy(core, Config.load!() |> Map.put(:manual_clock, false))
 
   @spec advance(t(), non_neg_integer()) :: :ok
   def advance(core, ms), do: Native.clock_advance(core, ms)
 
   defp load_error do
-    with {reason, text} <- Native.load_error(), do: {:error, "#{reason}: #{text}"}
+    with {reason, text} <- Native.load_error(), do: {:error, {reason, text}}
   end
 end

@@ -34,7 +34,7 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor do
   | anything else returned | `{:error, {:crashed, {:bad_return, kind}}}`, where `kind` names the shape, not the value |
   | raised, threw, exited | `{:error, {:crashed, {:exception, struct, stacktrace}}}`, `{:crashed, {:throw, value}}`, `{:crashed, {:exit, reason}}` |
   | out of time | `{:error, :timeout}` |
-  | over a memory limit, or killed | `{:error, {:killed, :max_heap_size}}` |
+  | over a memory limit (arguments that would be, too), or killed | `{:error, {:killed, :max_heap_size}}` |
   | no supervisor | `{:error, {:crashed, :supervisor_not_running}}` |
   """
 
@@ -74,18 +74,23 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor do
   """
   @spec execute_isolated(module(), map(), map(), keyword()) :: result()
   def execute_isolated(handler, args, context, opts \\ []) do
-    run(handler, fn -> handler.execute(args, context) end, opts)
+    run(handler, {args, context}, fn -> handler.execute(args, context) end, opts)
   end
 
   @doc """
-  Runs `fun` isolated as the work of `handler`. `execute_isolated/4` is this with the handler's `execute/2`; the pipeline
-  runs the handler's own checks and the redaction of its output in the same worker.
+  Runs `fun` isolated as the work of `handler` on `input`. `execute_isolated/4` is this with the handler's `execute/2`; the
+  pipeline runs the handler's own checks and the redaction of its output in the same worker.
+
+  `input` is what `fun` holds of unknown size: copying it into the worker must not take more than the worker may have.
   """
-  @spec run(module(), (() -> term()), keyword()) :: result()
-  def run(handler, fun, opts \\ []) when is_function(fun, 0) do
+  @spec run(module(), term(), (() -> term()), keyword()) :: result()
+  def run(handler, input, fun, opts \\ []) when is_function(fun, 0) do
     limits = limits(opts)
     start = System.monotonic_time()
-    {outcome, result} = supervised(fun, limits)
+
+    {outcome, result} =
+      if within_heap?(input, limits.max_heap_size), do: supervised(fun, limits), else: over_limit()
+
     emit(handler, outcome, System.monotonic_time() - start)
     result
   end
@@ -177,7 +182,7 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor do
     if within_heap?(result, limits.max_heap_size) and Keeper.binaries_within?(self(), limits.max_binary_size) do
       {:ok, result}
     else
-      {:killed, {:error, {:killed, :max_heap_size}}}
+      over_limit()
     end
   end
 
@@ -199,11 +204,16 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor do
 
   defp cut({kind, _value}), do: {kind, :too_large}
 
+  defp over_limit, do: {:killed, {:error, {:killed, :max_heap_size}}}
+
   defp within_heap?(term, words) do
     case Native.term_within(term, words) do
       :dirty -> Native.term_within_dirty(term, words)
       within? -> within?
     end
+  rescue
+    # Nobody can say without the native core.
+    _error in [ErlangError, ArgumentError, UndefinedFunctionError] -> false
   end
 
   defp kind_of(term) when is_tuple(term), do: {:tuple, tuple_size(term)}

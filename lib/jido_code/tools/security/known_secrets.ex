@@ -93,8 +93,8 @@ defmodule JidoCode.Tools.Security.KnownSecrets do
 
   defp walk(core, name, [_ | _] = list, depth) do
     cond do
-      List.ascii_printable?(list) -> secrets(core, name, List.to_string(list))
       List.improper?(list) -> []
+      List.ascii_printable?(list) -> secrets(core, name, List.to_string(list))
       true -> Enum.flat_map(list, &walk(core, name, &1, depth - 1))
     end
   end

@@ -136,8 +136,8 @@ defmodule JidoCode.Tools.Security.Middleware do
       {:error, _message} ->
         :invalid
     end
-  rescue
-    _error -> :invalid
+  catch
+    _kind, _reason -> :invalid
   end
 
   defp decide(which, session, name, tier, rate, requires_consent, context) do

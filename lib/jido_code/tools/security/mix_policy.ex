@@ -181,8 +181,12 @@ defmodule JidoCode.Tools.Security.MixPolicy do
     %{kind: kind, task: task, argument: argument, reason: reason, allowed: allowed, alias: place}
   end
 
+  @doc false
+  # For the command policy, which judges the calls of `mix` in a line by this one.
+  @spec native() :: policy()
+  def native, do: policy()
+
   # Built anew only when the configuration changed; the term it was built from is kept beside it.
-  @spec policy() :: policy()
   defp policy do
     settings = settings!()
 

@@ -67,6 +67,10 @@ defmodule JidoCode.Tools.Security.Native do
   def mix_policy_check(_policy, _task, _args, _env), do: missing()
   def mix_policy_check_dirty(_policy, _task, _args, _env), do: missing()
   def mix_policy_expand(_policy, _task, _args, _env, _aliases), do: missing()
+  def command_policy_new(_mix, _names, _git_network, _git_push), do: missing()
+  def command_policy_names(_policy), do: missing()
+  def command_git_environment(), do: missing()
+  def command_plan(_policy, _root, _cwd, _line), do: missing()
   def path_resolve(_root, _path), do: missing()
 
   def term_within(_term, _words), do: missing()

@@ -120,10 +120,12 @@ defmodule JidoCode.Tools.Security.Permissions do
       iex> JidoCode.Tools.Security.Permissions.grant_tier(:execute, :write)
       {:error, :tier_downgrade}
 
-  For a session also `{:error, :too_many_sessions}`, when the library remembers as many as it holds.
+  For a session also `{:error, :too_many_sessions}`, when the library remembers as many as it holds, and
+  `{:error, :name_too_long}`.
   """
   @spec grant_tier(String.t() | tier(), tier()) ::
-          {:ok, tier()} | {:error, :invalid_tier | :tier_downgrade | :too_many_sessions}
+          {:ok, tier()}
+          | {:error, :invalid_tier | :tier_downgrade | :too_many_sessions | :name_too_long}
   def grant_tier(current, new)
 
   def grant_tier(session_id, new) when is_binary(session_id) and new in @tiers do
@@ -148,7 +150,8 @@ defmodule JidoCode.Tools.Security.Permissions do
       {:error, :already_consented}
   """
   @spec record_consent(String.t() | [String.t()], String.t()) ::
-          {:ok, [String.t()]} | {:error, :already_consented | :too_many_sessions}
+          {:ok, [String.t()]}
+          | {:error, :already_consented | :too_many_sessions | :too_many_consents | :name_too_long}
   def record_consent(session_or_list, tool)
 
   def record_consent(session_id, tool) when is_binary(session_id) and is_binary(tool) do

@@ -1,7 +1,7 @@
 defmodule JidoCode.Tools.Security.IsolatedExecutorTest do
   use ExUnit.Case, async: true
 
-  alias JidoCode.Tools.Security.IsolatedExecutor
+  alias JidoCode.Tools.Security.{IsolatedExecutor, Native}
   alias JidoCode.Tools.Telemetry
   alias JidoCode.Tools.Test.{Events, Runs}
 
@@ -24,7 +24,7 @@ defmodule JidoCode.Tools.Security.IsolatedExecutorTest do
   defp mailbox, do: self() |> Process.info(:messages) |> elem(1)
 
   # A small term that takes 2^40 cells when it is copied.
-  defp bomb, do: Enum.reduce(1..40, [], fn _level, inner -> [inner | inner] end)
+  defp bomb(levels \\ 40), do: Enum.reduce(1..levels, [], fn _level, inner -> [inner | inner] end)
 
   defp megabytes(number), do: <<0>> |> :binary.copy(1_000) |> :binary.copy(1_000 * number)
 
@@ -273,6 +273,13 @@ defmodule JidoCode.Tools.Security.IsolatedExecutorTest do
       end)
     end
 
+    test "arguments that would unfold when they are copied" do
+      assert_memory_bounded(fn ->
+        args = %{"run" => fn _context -> {:ok, "ran"} end, "bomb" => bomb()}
+        assert IsolatedExecutor.execute_isolated(Runs, args, %{}) == {:error, {:killed, :max_heap_size}}
+      end)
+    end
+
     test "a failure that would unfold when it is copied" do
       assert_memory_bounded(fn ->
         assert isolated(fn -> throw(bomb()) end) == {:error, {:crashed, {:throw, :too_large}}}
@@ -293,15 +300,19 @@ defmodule JidoCode.Tools.Security.IsolatedExecutorTest do
 
     test "the clock goes on while the worker can't answer how much it holds" do
       # Holds more than it may, within one native call of some seconds that no signal interrupts.
+      test = self()
+
       stuck = fn ->
         held = megabytes(100)
-        derived = :crypto.pbkdf2_hmac(:sha512, "password", "salt", 3_000_000, 64)
-        {:ok, {derived, held}}
+        send(test, :stuck)
+        within? = Native.term_within_dirty(bomb(26), 1_000_000_000_000)
+        {:ok, {within?, held}}
       end
 
-      {micros, result} = :timer.tc(fn -> isolated(stuck, timeout: 300, grace: 50) end)
-      assert result in [{:error, :timeout}, {:error, {:killed, :max_heap_size}}]
-      assert micros < 1_500_000
+      {micros, result} = :timer.tc(fn -> isolated(stuck, timeout: 1_000, grace: 50) end)
+      assert_received :stuck
+      assert result == {:error, :timeout}
+      assert micros < 2_000_000
     end
   end
 
