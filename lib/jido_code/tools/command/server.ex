@@ -277,7 +277,7 @@ defmodule JidoCode.Tools.Command.Server do
       packet: 4,
       args: [spec.scratch],
       # The runner's own environment would be open to the command under /proc.
-      env: for(name <- Map.keys(System.get_env()), do: {String.to_charlist(name), false}),
+      env: for({name, _value} <- :os.env(), do: {name, false}),
       cd: "/"
     ]
 
@@ -285,8 +285,8 @@ defmodule JidoCode.Tools.Command.Server do
     tell(port, spec.request)
     {:ok, port}
   rescue
-    error in ErlangError ->
-      {:error, {:runner, "#{spec.executable} can't be started: #{inspect(error.original)}"}}
+    error in [ErlangError, SystemLimitError] ->
+      {:error, {:runner, "#{spec.executable} can't be started: #{Exception.message(error)}"}}
   end
 
   # A port that has just closed raises; its exit message tells the rest.
