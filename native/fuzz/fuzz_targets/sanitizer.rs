@@ -28,7 +28,7 @@ fuzz_target!(|text: &[u8]| {
         last = span.end;
     }
     assert!(
-        findings.work <= 64 * text.len() as u64 + 4096,
+        findings.work <= 64 * text.len() + 4096,
         "{} steps for {} bytes",
         findings.work,
         text.len()

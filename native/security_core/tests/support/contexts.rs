@@ -107,7 +107,7 @@ pub const CONTEXTS: &[(Kind, &str, &[&str])] = &[
             "wget --http-password=§rand:14§ https://§host§/a",
             "helm upgrade acme . --set db.password=§rand:16§",
             "keytool -storepass §rand:14§ -list",
-            "echo '§pass§' | docker login --username acme --password-stdin\nexport DOCKER_PASSWORD=§envpass§",
+            "docker login --username acme --password-stdin\nexport DOCKER_PASSWORD=§envpass§",
         ],
     ),
     (

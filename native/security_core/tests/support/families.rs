@@ -132,7 +132,7 @@ pub const FAMILIES: &[Family] = &[
         "{b:43}=",
         &["Endpoint=sb://acme.servicebus.windows.net/;SharedAccessKeyName=Root;SharedAccessKey=@"],
     ),
-    open("azure-entra-client", "{a:3}8Q~{t:34}"),
+    exact("azure-entra-client", "{a:3}8Q~{t:34}"),
     exact("azure-ai", "{a:52}JQQJ99{a:18}ACYeBj{a:2}"),
     beside(
         "azure-sas",
@@ -286,7 +286,7 @@ pub const FAMILIES: &[Family] = &[
         "{uuid}",
         &[
             "HEROKU_API_KEY=@",
-            "machine api.heroku.com\n  login a@acme.test\n  password @",
+            "machine api.heroku.com\n  login jane\n  password @",
         ],
     ),
     open("fly", "FlyV1 fm2_{b:180},fm2_{b:140}"),

@@ -1,6 +1,7 @@
 //! Runs the sanitizer over the corpus and keeps score.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use security_core::sanitizer::{Config, KnownSecrets, Sanitizer};
 
@@ -87,22 +88,27 @@ pub fn judge(sanitizer: &Sanitizer, samples: &[Sample]) -> Report {
         misses: Vec::new(),
     };
     for sample in samples {
+        let text = sample.text.as_bytes();
         let known = KnownSecrets::empty();
-        let findings = sanitizer.scan(sample.text.as_bytes(), &known);
-        let output = redacted(sanitizer, sample.text.as_bytes());
+        // A panic counts as a miss, so that one of them does not hide all other figures.
+        let (removed, output) = catch_unwind(AssertUnwindSafe(|| {
+            let findings = sanitizer.scan(text, &known);
+            let removed: usize = findings
+                .spans
+                .iter()
+                .map(|span| span.end - span.start)
+                .sum();
+            (removed, redacted(sanitizer, text))
+        }))
+        .unwrap_or_else(|_| (0, text.to_vec()));
         let score = report
             .groups
             .entry((sample.kind, sample.group))
             .or_default();
         score.samples += 1;
-        let removed: usize = findings
-            .spans
-            .iter()
-            .map(|span| span.end - span.start)
-            .sum();
         let secret: usize = sample.secrets.iter().map(String::len).sum();
         score.collateral += removed.saturating_sub(secret);
-        if is_json(sample.text.as_bytes()) && !is_json(&output) {
+        if is_json(text) && !is_json(&output) {
             score.broken += 1;
         }
         if sample.leak(&output).is_none() {

@@ -71,33 +71,30 @@ impl Sample {
 
     /// The first secret of which a telling part is still in `output`.
     pub fn leak(&self, output: &[u8]) -> Option<&str> {
-        let readings = readings(output);
+        let plain = visible(output);
+        let mut decoded = vec![hex(&plain)];
+        if plain.contains(&b',') {
+            decoded.push(integers(&plain));
+        }
+        // What stands elsewhere in the sample tells nothing: the end of "winter" is in "internal", too.
+        let mut rest = String::from_utf8_lossy(&visible(self.text.as_bytes())).into_owned();
+        for secret in &self.secrets {
+            rest = rest.replace(secret.as_str(), "\0");
+        }
+        let shows = |text: &[u8], part: &[u8]| memchr::memmem::find(text, part).is_some();
         self.secrets.iter().map(String::as_str).find(|secret| {
             let bytes = secret.as_bytes();
             // Eight bytes of a long secret, or a third of a short one: less than four would be found by chance.
             let telling = bytes.len().div_ceil(3).clamp(4, 8).min(bytes.len());
-            readings.iter().any(|text| {
-                bytes
-                    .windows(telling)
-                    .any(|part| memchr::memmem::find(text, part).is_some())
+            bytes.windows(telling).any(|part| {
+                decoded.iter().any(|text| shows(text, part))
+                    || shows(&plain, part) && !shows(rest.as_bytes(), part)
             })
         })
     }
 }
 
-/// The ways in which a person or a program could read `output`: without escapes and invisible characters, integers as
-/// bytes, hex digits as bytes.
-fn readings(output: &[u8]) -> Vec<Vec<u8>> {
-    let plain = visible(output);
-    let mut readings = Vec::new();
-    if plain.contains(&b',') {
-        readings.push(integers(&plain));
-    }
-    readings.push(hex(&plain));
-    readings.push(plain);
-    readings
-}
-
+/// `output` as a person sees it: without escapes and invisible characters.
 fn visible(output: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(output);
     let mut out = String::with_capacity(text.len());
