@@ -1,6 +1,7 @@
 //! Values that their surroundings give away: keys and separators, headers, command lines, SQL, markup, prose.
 
 use super::engine::Scan;
+use super::headers;
 use super::judge::{self, Place, bare_is_secret, is_placeholder, quoted_is_secret};
 use super::keys::{KeyClass, MAX_NAME, classify};
 use super::literal::{
@@ -15,7 +16,7 @@ const NAME: u16 = ALNUM | US | DASH | DOT;
 
 /// What stands between a key and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Separator {
+pub(super) enum Separator {
     Colon,
     Arrow,
     Equals,
@@ -38,13 +39,13 @@ enum Separator {
 }
 
 /// A key in the text.
-struct Key<'t> {
-    name: &'t [u8],
-    start: usize,
+pub(super) struct Key<'t> {
+    pub(super) name: &'t [u8],
+    pub(super) start: usize,
     /// Leading dashes of a command's option.
-    dashes: usize,
-    quote: Option<Quote>,
-    atom: bool,
+    pub(super) dashes: usize,
+    pub(super) quote: Option<Quote>,
+    pub(super) atom: bool,
 }
 
 /// A telling word occurs at `at`: reads the whole name, what follows it, and the value.
@@ -64,13 +65,9 @@ pub(crate) fn key(scan: &mut Scan, at: usize) {
     scan.key_end = end;
     scan.spend(end - left);
     // The `n` of a written line break belongs to no name.
-    let mut start = left;
-    if start > 0
-        && text[start - 1] == b'\\'
-        && matches!(text[start], b'n' | b't' | b'r')
-        && start < at
-    {
-        start += 1;
+    let mut start = left + escape_letters(&text[left.saturating_sub(1)..end], left > 0);
+    if start > at {
+        start = left;
     }
     let dashes = text[start..end].iter().take_while(|&&b| b == b'-').count();
     start += text[start..end]
@@ -86,7 +83,9 @@ pub(crate) fn key(scan: &mut Scan, at: usize) {
     if start >= end {
         return;
     }
-    let quote = Quote::ending_at(text, start);
+    // `'$write_key'`: the dollar sign is no part of the name.
+    let dollar = start > 1 && text[start - 1] == b'$' && matches!(text[start - 2], b'"' | b'\'');
+    let quote = Quote::ending_at(text, start - usize::from(dollar));
     let before = if start > 0 { text[start - 1] } else { b'\n' };
     let key = Key {
         name: &text[start..end],
@@ -98,6 +97,9 @@ pub(crate) fn key(scan: &mut Scan, at: usize) {
     let Some((separator, value, tight)) = separator(text, &key, end) else {
         return;
     };
+    if key.name.starts_with(b"REDACTED") {
+        return;
+    }
     let mut class = scan.class_of(key.name);
     if class <= KeyClass::Weak {
         class = class.max(two_words(text, start, key.name));
@@ -109,7 +111,19 @@ pub(crate) fn key(scan: &mut Scan, at: usize) {
     if class == KeyClass::Weak && tight && matches!(before, b'?' | b'&') {
         class = KeyClass::Token;
     }
+    scan.spend(64);
     judge_value(scan, &key, class, separator, value, tight);
+}
+
+/// How many letters and digits at the start of a name belong to an escape before it: `\n`, `\u0022`, `%22`.
+fn escape_letters(text: &[u8], preceded: bool) -> usize {
+    match text {
+        [b'\\', b'u', hex @ ..] if preceded && hex.len() >= 4 && all(&hex[..4], HEX_ANY) => 5,
+        [b'\\', b'x', hex @ ..] if preceded && hex.len() >= 2 && all(&hex[..2], HEX_ANY) => 3,
+        [b'\\', b'n' | b't' | b'r', ..] if preceded => 1,
+        [b'%', hex @ ..] if preceded && hex.len() >= 2 && all(&hex[..2], HEX_ANY) => 2,
+        _ => 0,
+    }
 }
 
 /// `API key`, `secret access key`: the word before a key in prose.
@@ -165,8 +179,12 @@ fn separator(text: &[u8], key: &Key, end: usize) -> Option<(Separator, usize, bo
     if text[at..].starts_with(b">>") {
         at += 2;
     }
-    if closed && text.get(at) == Some(&b']') {
+    let bracketed = key.start > 0 && text[key.start - 1] == b'[';
+    if (closed || bracketed || key.atom) && text.get(at) == Some(&b']') {
         at += 1;
+    }
+    if let Some(value) = answer(text, key, at) {
+        return Some((Separator::Arrow, value, false));
     }
     let mut called = false;
     if text.get(at) == Some(&b')') {
@@ -194,12 +212,14 @@ fn separator(text: &[u8], key: &Key, end: usize) -> Option<(Separator, usize, bo
         b':' if key.atom && tight && !closed => return None,
         b':' => (Separator::Colon, gap + 1),
         b'-' if next == b'>' => (Separator::Arrow, gap + 2),
+        b'%' if tight && starts_ci(&text[gap..], b"%3d") => (Separator::Equals, gap + 3),
         b'|' if next == b'|' => (Separator::Default, gap + 2),
         b'|' => (Separator::Cell, gap + 1),
         b'?' if next == b'?' => (Separator::Default, gap + 2),
         b'o' if called && next == b'r' => (Separator::Default, gap + 2),
         b',' => {
-            let erlang = key.start > 0 && text[key.start - 1] == b'{';
+            let erlang = key.start > 0
+                && (text[key.start - 1] == b'{' || text[..key.start].ends_with(b"define("));
             if !closed && !key.atom && !erlang {
                 return None;
             }
@@ -221,6 +241,64 @@ fn separator(text: &[u8], key: &Key, end: usize) -> Option<(Separator, usize, bo
     };
     let wide = text.get(found.1).is_none_or(|b| b.is_ascii_whitespace());
     Some((found.0, found.1, tight && !wide))
+}
+
+/// `iex> System.get_env("KEY")`, and the value on the next line; `secret #=> "…"`, as a debugger prints it.
+fn answer(text: &[u8], key: &Key, from: usize) -> Option<usize> {
+    let closers = text[from..]
+        .iter()
+        .take(4)
+        .take_while(|&&b| matches!(b, b')' | b']' | b'}'))
+        .count();
+    let at = skip_blanks(text, from + closers, 40);
+    match text.get(at)? {
+        b'#' => {
+            let arrow = skip_blanks(text, at + 1, 4);
+            text[arrow..].starts_with(b"=>").then_some(arrow + 2)
+        }
+        b'\n' if matches!(text.get(at + 1), Some(b'"' | b'~' | b'\'' | b'<' | b':')) => {
+            let line = text[..key.start]
+                .iter()
+                .rev()
+                .take(160)
+                .take_while(|&&b| b != b'\n')
+                .count();
+            let lead = text[key.start - line..key.start].trim_ascii_start();
+            (lead.starts_with(b"iex") || lead.starts_with(b"> ") || lead.starts_with(b">>> "))
+                .then_some(at + 1)
+        }
+        _ => None,
+    }
+}
+
+/// Is a name with a comma and a literal behind it a pair, not two elements of a longer list?
+fn is_pair(text: &[u8], key: &Key, after: usize) -> bool {
+    let quote = key.quote.map_or(0, |quote| match quote {
+        Quote::Plain { slashes, .. } => slashes + 1,
+        Quote::Spelled { close } => close.len(),
+    });
+    let open = key
+        .start
+        .saturating_sub(quote.max(usize::from(key.atom)) + key.dashes);
+    let mut before = text[..open]
+        .iter()
+        .rev()
+        .take(60)
+        .filter(|b| !b.is_ascii_whitespace() && **b != b'<');
+    let first = before.next().copied().unwrap_or(b'\n');
+    let next = skip_space(text, after, 60);
+    let next = if text[next..].starts_with(b">>") {
+        skip_space(text, next + 2, 60)
+    } else {
+        next
+    };
+    let last = text.get(next).copied().unwrap_or(b'\n');
+    match first {
+        b'{' => true,
+        b'[' => last == b']',
+        b'(' | b',' => last == b')',
+        _ => false,
+    }
 }
 
 /// The value's place in a pair of members `name` and `value`, from behind the name on.
@@ -306,14 +384,17 @@ fn judge_value(
     if at >= text.len() {
         return;
     }
-    if is_cookie_header(key.name) && !matches!(separator, Separator::Prose | Separator::Cell) {
-        return cookies(scan, key, at);
+    if key.quote.is_none() && closes(text, at) {
+        return;
+    }
+    if headers::is_cookie(key.name) && !matches!(separator, Separator::Prose | Separator::Cell) {
+        return headers::cookies(scan, key, at);
     }
     if class == KeyClass::Auth {
-        return authorization(scan, key, separator, at, tight);
+        return headers::authorization(scan, key, separator, at, tight);
     }
     if class == KeyClass::Url {
-        return address(scan, at);
+        return address(scan, key, at);
     }
     if separator == Separator::Markup {
         let end = at + memchr::memchr(b'<', &text[at..text.len().min(at + 4096)]).unwrap_or(0);
@@ -338,21 +419,27 @@ fn judge_value(
     let Some(literal) = marked(text, at).or_else(|| wrapped(text, at)) else {
         return bare_value(scan, key, class, separator, at, tight);
     };
-    scan.spend(literal.end - literal.start);
+    // Judging reads a value several times.
+    scan.spend(4 * (literal.end - literal.start));
     match literal.kind {
         Kind::Codes => codes(scan, key, class, literal),
         Kind::Quoted(_) | Kind::Fenced => {
-            let words = separator == Separator::Prose;
+            // "password "x"" is prose, `@password "x"` an attribute of a module.
+            let attribute = key.start > 0 && text[key.start - 1] == b'@';
+            let words = separator == Separator::Prose && !attribute;
+            if words && (text[at] == b'`' || key.name.eq_ignore_ascii_case(b"pass")) {
+                return;
+            }
             let value = &text[literal.start..literal.end];
             if words && !any(value, D) {
                 return;
             }
-            // A comparison or a plain argument after a key-like word proves less than an assignment.
-            let class = if separator == Separator::Comma && !key.atom && class == KeyClass::Secret {
-                KeyClass::Token
-            } else {
-                class
-            };
+            if separator == Separator::Comma
+                && key.dashes == 0
+                && !is_pair(text, key, literal.after)
+            {
+                return;
+            }
             let whole = concatenated(text, literal);
             let joined = whole.end > literal.end
                 && quoted_is_secret(class, key.name, &text[literal.end..whole.end]);
@@ -366,6 +453,16 @@ fn judge_value(
     if text.get(at) == Some(&b'[') && literal.kind != Kind::Codes {
         elements(scan, key, class, at);
     }
+}
+
+/// Does a quotation mark at `at` end the string in which the key stands, rather than begin a value? `"password: ", …`
+fn closes(text: &[u8], at: usize) -> bool {
+    Quote::open(text, at).is_some_and(|(_, after)| {
+        matches!(
+            text.get(after),
+            Some(b',' | b'}' | b']' | b')' | b';' | b':' | b'\n' | b'\r')
+        )
+    })
 }
 
 /// Reports a value, under the rule that its key or its form calls for.
@@ -440,6 +537,15 @@ fn wrapped(text: &[u8], at: usize) -> Option<Literal> {
     if end == at || text.get(end) != Some(&b'(') {
         return None;
     }
+    // PHP's dump: `string(14) "…"`.
+    if &text[at..end] == b"string" {
+        let close = run_end_capped(text, end + 1, D, 8);
+        return if text[close..].starts_with(b") ") {
+            marked(text, close + 2)
+        } else {
+            None
+        };
+    }
     let name = text[at..end].rsplit(|&b| b == b'.' || b == b':').next()?;
     const WRAPPERS: &[&[u8]] = &[
         b"decode",
@@ -495,13 +601,21 @@ fn bare_value(
 ) {
     let text = scan.text;
     let mut place = place(text, key, tight);
-    if separator == Separator::Pair {
+    let bracketed = separator == Separator::Arrow
+        && key.start > 0
+        && text[key.start - 1] == b'['
+        && key.quote.is_none();
+    if separator == Separator::Pair || bracketed {
         place = Place {
             tight: true,
             data: true,
             ..place
         };
     }
+    // Java prints a header's values as a list.
+    let listed =
+        text[at] == b'[' && tight && class >= KeyClass::Token && is_at(text, at + 1, ALNUM);
+    let at = at + usize::from(listed);
     let flag = key.dashes > 0;
     let until = match separator {
         Separator::Equals if tight && place.data && !flag && !in_settings(text, key.start) => {
@@ -528,7 +642,7 @@ fn bare_value(
         return;
     }
     let mut literal = bare(text, at, until);
-    scan.spend(literal.end - literal.start);
+    scan.spend(4 * (literal.end - literal.start));
     // In a dotenv file a value may hold a semicolon; a token does not, nor does a password with another setting behind it.
     if until == Until::Blank {
         let value = &text[at..literal.end];
@@ -553,6 +667,17 @@ fn bare_value(
             literal.end -= 1;
         }
     }
+    // The rest of a form's encoding: `password%3Dx%26user%3Dy`.
+    if at >= 3 && starts_ci(&text[at - 3..], b"%3d") {
+        if let Some(cut) = memchr::memmem::find(&text[at..literal.end], b"%26") {
+            literal.end = at + cut;
+        }
+    }
+    place.ends = text
+        .get(literal.end)
+        .is_none_or(|&b| matches!(b, b'\n' | b'\r' | b'"' | b'\\' | b'\'' | b']'))
+        || text[literal.end..].starts_with(b" \n")
+        || place.tight;
     let value = &text[at..literal.end];
     let call = matches!(text.get(literal.end), Some(b'(' | b'[' | b'{'));
     let hit = match separator {
@@ -567,6 +692,7 @@ fn bare_value(
                         tight: true,
                         data: true,
                         screaming: true,
+                        ends: true,
                     },
                 )
                 && looks_random(&value[1..], false)
@@ -582,6 +708,7 @@ fn bare_value(
                         tight: false,
                         data: true,
                         screaming: false,
+                        ends: true,
                     },
                 )
         }
@@ -617,10 +744,11 @@ fn argument_is_secret(class: KeyClass, key: &[u8], value: &[u8], flag: bool) -> 
                 tight: true,
                 data: true,
                 screaming: true,
+                ends: true,
             },
         );
     }
-    if all(value, U | US | DASH) || value.len() < 3 {
+    if all(value, U | US | DASH) && surprise(value) < 40 || value.len() < 3 {
         return false;
     }
     if class >= KeyClass::Secret && flag {
@@ -641,6 +769,7 @@ fn argument_is_secret(class: KeyClass, key: &[u8], value: &[u8], flag: bool) -> 
             tight: true,
             data: true,
             screaming: true,
+            ends: true,
         },
     )
 }
@@ -697,6 +826,8 @@ fn place(text: &[u8], key: &Key, tight: bool) -> Place {
             | b"Environment="
             | b"\"Environment="
             | b"environment:"
+            | b"-D"
+            | b"--build-arg="
     );
     // Another setting of the same form right before: `A=1 B=2 cmd`, `host=x password=y`.
     let chained = tight && word.contains(&b'=') && !word.ends_with(b",") && !word.ends_with(b"=");
@@ -706,11 +837,16 @@ fn place(text: &[u8], key: &Key, tight: bool) -> Place {
         || exported
         || chained
         || in_settings(text, key.start)
-        || screaming && tight && lead.is_empty();
+        || screaming
+            && tight
+            && (lead.is_empty()
+                || key.start > 0
+                    && matches!(text[key.start - 1], b'"' | b'\'' | b' ' | b'[' | b','));
     Place {
         tight,
         data,
         screaming,
+        ends: true,
     }
 }
 
@@ -726,6 +862,8 @@ fn prose(scan: &mut Scan, key: &Key, class: KeyClass, from: usize) {
     if class < KeyClass::Token {
         return;
     }
+    // As a verb: "pass `x` to …".
+    let verb = key.name.eq_ignore_ascii_case(b"pass");
     let limit = text.len().min(from + 60);
     let line = &text[from..limit];
     let line = &line[..line
@@ -768,7 +906,11 @@ fn prose(scan: &mut Scan, key: &Key, class: KeyClass, from: usize) {
                     tight: false,
                     data: false,
                     screaming: false,
+                    ends: true,
                 };
+                if text[at] == b'`' || value.first() == Some(&b':') || verb && !said {
+                    return;
+                }
                 let telling = said
                     || matches!(blank_lead(text, key), Lead::Command)
                     || netrc(text, key.start) && key.name == b"password";
@@ -790,10 +932,10 @@ fn prose(scan: &mut Scan, key: &Key, class: KeyClass, from: usize) {
                         && value.len() > 2
                         && !is_placeholder(value)
                     || !telling
-                        && class == KeyClass::Token
+                        && !verb
                         && looks_random(value, true)
                         && any(value, D)
-                        && value.len() >= 20
+                        && value.len() >= 16
                         && !value.contains(&b'/')
                         && !value.contains(&b'.')
                         && any(value, U)
@@ -848,247 +990,8 @@ fn netrc(text: &[u8], start: usize) -> bool {
             || memchr::memmem::find(lead, b"default ").is_some())
 }
 
-fn is_cookie_header(name: &[u8]) -> bool {
-    name.eq_ignore_ascii_case(b"cookie")
-        || name.eq_ignore_ascii_case(b"set-cookie")
-        || name.eq_ignore_ascii_case(b"set_cookie")
-}
-
-/// The text of a header's value: a literal's content, or the rest of the line.
-fn header_text(text: &[u8], key: &Key, at: usize) -> (usize, usize) {
-    if let Some(literal) =
-        marked(text, at).filter(|l| matches!(l.kind, Kind::Quoted(_) | Kind::Fenced))
-    {
-        return (literal.start, literal.end);
-    }
-    let limit = text.len().min(at + 8192);
-    let rest = &text[at..limit];
-    let mut end = rest
-        .iter()
-        .position(|&b| matches!(b, b'\n' | b'\r' | b'"' | b'`' | b'\''))
-        .unwrap_or(rest.len());
-    // A written line break ends a header, too.
-    if let Some(escape) = memchr::memchr(b'\\', &rest[..end]) {
-        end = escape;
-    }
-    let _ = key;
-    (at, at + end)
-}
-
-const SCHEMES: &[&[u8]] = &[
-    b"bearer",
-    b"basic",
-    b"token",
-    b"digest",
-    b"negotiate",
-    b"ntlm",
-    b"apikey",
-    b"api-key",
-    b"aws4-hmac-sha256",
-    b"hawk",
-    b"oauth",
-    b"key",
-    b"jwt",
-    b"genie",
-    b"genie-key",
-    b"genieKey",
-    b"ssws",
-    b"bot",
-    b"sharedaccesssignature",
-    b"sharedkey",
-    b"mac",
-    b"splunk",
-    b"pat",
-    b"private-token",
-    b"snowflake",
-    b"githubtoken",
-    b"zoho-oauthtoken",
-    b"klaviyo-api-key",
-    b"deepl-auth-key",
-    b"client-id",
-];
-
-/// `Authorization: Bearer …`: what follows the scheme's name.
-fn authorization(scan: &mut Scan, key: &Key, separator: Separator, from: usize, tight: bool) {
-    let text = scan.text;
-    if matches!(
-        separator,
-        Separator::Prose | Separator::Cell | Separator::Blank
-    ) && marked(text, from).is_none()
-        && key.dashes == 0
-    {
-        return;
-    }
-    let (start, end) = header_text(text, key, from);
-    scan.spend(end - start);
-    let value = &text[start..end];
-    let word = run_end(value, 0, ALNUM | DASH);
-    let scheme = &value[..word];
-    if SCHEMES.iter().any(|s| scheme.eq_ignore_ascii_case(s))
-        && value
-            .get(word)
-            .is_some_and(|&b| b == b' ' || b == b'+' || b == b'%')
-    {
-        let rest = skip_blanks(
-            text,
-            start + word + usize::from(value[word] != b'%') + 3 * usize::from(value[word] == b'%'),
-            8,
-        );
-        if rest >= end {
-            return;
-        }
-        // Digest and signature schemes carry parameters; the proof among them goes, the rest stays.
-        if memchr::memchr(b'=', &text[rest..end])
-            .is_some_and(|eq| all(&text[rest..rest + eq], WORD | DASH))
-            && memchr::memchr(b',', &text[rest..end]).is_some()
-        {
-            for field in [
-                "response",
-                "signature",
-                "Signature",
-                "mac",
-                "oauth_token",
-                "cnonce",
-                "oauth_signature",
-                "Credential",
-            ] {
-                if let Some(found) =
-                    memchr::memmem::find(&text[rest..end], format!("{field}=").as_bytes())
-                {
-                    let at = rest + found + field.len() + 1;
-                    let literal = marked(text, at)
-                        .filter(|l| l.end <= end)
-                        .unwrap_or_else(|| bare(&text[..end], at, Until::Punctuation));
-                    if literal.end - literal.start >= 8
-                        && !is_placeholder(&text[literal.start..literal.end])
-                    {
-                        scan.add(literal.start, literal.end, Rule::Bearer, 1);
-                    }
-                }
-            }
-            return;
-        }
-        let stop = rest
-            + text[rest..end]
-                .iter()
-                .position(|&b| b == b' ' || b == b',' || b == b')')
-                .unwrap_or(end - rest);
-        let credentials = &text[rest..stop];
-        if credentials.len() >= 4
-            && !is_placeholder(credentials)
-            && !(all(credentials, L) && surprise(credentials) < 20)
-            && !code_like(credentials)
-        {
-            scan.add(rest, stop, Rule::Bearer, 1);
-            scan.value_until = stop;
-        }
-        return;
-    }
-    let quoted = start > from || key.quote.is_some();
-    let plain = value.trim_ascii();
-    let hit = if plain.contains(&b' ') {
-        false
-    } else if quoted || marked(text, from).is_some() {
-        quoted_is_secret(KeyClass::Token, key.name, plain)
-    } else {
-        let literal = bare(text, from, Until::Punctuation);
-        let value = &text[from..literal.end];
-        let place = Place {
-            tight,
-            data: true,
-            screaming: false,
-        };
-        if bare_is_secret(KeyClass::Token, key.name, value, place)
-            && !matches!(text.get(literal.end), Some(b'(' | b'['))
-        {
-            scan.add(from, literal.end, Rule::Secret, 1);
-        }
-        return;
-    };
-    if hit {
-        scan.add(start, start + value.trim_ascii_end().len(), Rule::Secret, 1);
-        scan.value_until = end;
-    }
-}
-
-fn code_like(value: &[u8]) -> bool {
-    value
-        .iter()
-        .any(|b| matches!(b, b'(' | b'{' | b'}' | b'$' | b'#' | b'<' | b'>'))
-        || judge::is_identifier(value) && !any(value, D)
-}
-
-/// `Cookie: a=…; b=…` and `Set-Cookie: a=…; Path=/`: the values, not the names and attributes.
-fn cookies(scan: &mut Scan, key: &Key, from: usize) {
-    let text = scan.text;
-    let (start, end) = header_text(text, key, from);
-    scan.spend(end - start);
-    let mut at = start;
-    for part in text[start..end].split(|&b| b == b';').take(100) {
-        let here = at;
-        at += part.len() + 1;
-        let Some(equals) = memchr::memchr(b'=', part) else {
-            if key.name.len() == 6
-                && part.len() == end - start
-                && quoted_is_secret(KeyClass::Token, key.name, part)
-                && !part.trim_ascii().contains(&b' ')
-            {
-                let lead = part.len() - part.trim_ascii_start().len();
-                scan.add(
-                    here + lead,
-                    here + part.trim_ascii_end().len(),
-                    Rule::Cookie,
-                    1,
-                );
-            }
-            continue;
-        };
-        let name = part[..equals].trim_ascii();
-        const ATTRIBUTES: &[&[u8]] = &[
-            b"path",
-            b"domain",
-            b"expires",
-            b"max-age",
-            b"samesite",
-            b"secure",
-            b"httponly",
-            b"version",
-            b"priority",
-            b"partitioned",
-        ];
-        if name.is_empty()
-            || !all(name, WORD | DASH | DOT) && !name.iter().all(|b| b.is_ascii_graphic())
-            || ATTRIBUTES.iter().any(|a| name.eq_ignore_ascii_case(a))
-        {
-            continue;
-        }
-        let value = part[equals + 1..].trim_ascii();
-        let told = classify(name) >= KeyClass::Token
-            || contains_ci(name, b"sess")
-            || contains_ci(name, b"sid")
-            || contains_ci(name, b"auth")
-            || contains_ci(name, b"remember")
-            || name.ends_with(b"_key");
-        let random = value.len() >= 16
-            && any(value, D)
-            && surprise(&value[..value.len().min(200)]) > 40
-            && !value.iter().any(|&b| matches!(b, b'(' | b'{' | b' '));
-        if (told && value.len() >= 6 || random)
-            && !is_placeholder(value)
-            && !value.iter().any(|b| matches!(b, b'(' | b'{' | b'<' | b' '))
-        {
-            let offset = here
-                + equals
-                + 1
-                + (part[equals + 1..].len() - part[equals + 1..].trim_ascii_start().len());
-            scan.add(offset, offset + value.len(), Rule::Cookie, 1);
-            scan.value_until = offset + value.len();
-        }
-    }
-}
-
 /// A webhook's address of a host that is not known: the last part of its path, if it looks random.
-fn address(scan: &mut Scan, from: usize) {
+fn address(scan: &mut Scan, key: &Key, from: usize) {
     let text = scan.text;
     let (start, end) = match marked(text, from) {
         Some(literal) if matches!(literal.kind, Kind::Quoted(_)) => (literal.start, literal.end),
@@ -1096,6 +999,21 @@ fn address(scan: &mut Scan, from: usize) {
     };
     let value = &text[start..end];
     scan.spend(value.len());
+    // The parts of a URI that a struct shows one by one.
+    if matches!(key.name, b"userinfo" | b"authority") {
+        let end = memchr::memrchr(b'@', value).unwrap_or(if key.name == b"userinfo" {
+            value.len()
+        } else {
+            0
+        });
+        let Some(colon) = memchr::memchr(b':', &value[..end]) else {
+            return;
+        };
+        if !is_placeholder(&value[colon + 1..end]) {
+            scan.add(start + colon + 1, start + end, Rule::UrlAuth, 1);
+        }
+        return;
+    }
     if !starts_ci(value, b"http") {
         return;
     }
@@ -1110,289 +1028,6 @@ fn address(scan: &mut Scan, from: usize) {
     let tail = &value[last + 1..];
     if last >= path && looks_random(tail, true) && any(tail, D) {
         scan.add(start + last + 1, end, Rule::Webhook, 1);
-    }
-}
-
-/// `Bearer …` anywhere, also in prose and logs.
-pub(crate) fn bearer(scan: &mut Scan, at: usize) {
-    let text = scan.text;
-    if at > 0 && is(text[at - 1], ALNUM) && !(at > 1 && text[at - 2] == b'\\') {
-        return;
-    }
-    if !text
-        .get(at..at + 6)
-        .is_some_and(|w| w.eq_ignore_ascii_case(b"bearer"))
-    {
-        return;
-    }
-    let mut start = at + 6;
-    let gap = match text.get(start) {
-        Some(b' ' | b'\t') => skip_blanks(text, start, 8) - start,
-        Some(b'+' | b':' | b'=') => 1 + skip_blanks(text, start + 1, 4) - start - 1,
-        Some(b'%') if text[start..].starts_with(b"%20") => 3,
-        _ => return,
-    };
-    start += gap;
-    if matches!(text.get(start), Some(b'"' | b'\'')) {
-        start += 1;
-    }
-    let end = run_end_capped(
-        text,
-        start,
-        URL64 | DOT | TILDE | B64 | EQ | COLON | PCT,
-        16 * 1024,
-    );
-    let end = end
-        - text[start.min(end)..end]
-            .iter()
-            .rev()
-            .take_while(|&&b| matches!(b, b'.' | b':'))
-            .count();
-    scan.spend((end - start).min(512));
-    let value = &text[start..end];
-    let digits = any(value, D) && any(value, ALPHA);
-    let random = value.len() >= 8 && digits
-        || value.len() >= 20 && (surprise(&value[..value.len().min(100)]) > 0)
-        || value.len() >= 6 && digits && all(value, ALNUM);
-    if random && !is_placeholder(value) && !judge::is_identifier(value)
-        || value.len() >= 20 && all(value, ALNUM) && any(value, D)
-    {
-        scan.add(start, end, Rule::Bearer, 1);
-    }
-}
-
-/// `Basic …`: base64 that holds a colon.
-pub(crate) fn basic(scan: &mut Scan, at: usize) {
-    let text = scan.text;
-    let Some(from) = at.checked_sub(1) else {
-        return;
-    };
-    if !text
-        .get(from..from + 6)
-        .is_some_and(|w| w.eq_ignore_ascii_case(b"basic "))
-        || from > 0 && is(text[from - 1], ALNUM)
-    {
-        return;
-    }
-    let start = from + 6;
-    let end = run_end_capped(text, start, STD64, 1024);
-    scan.spend(end - start);
-    if end - start >= 8 && base64_has_colon(&text[start..end]) {
-        scan.add(start, end, Rule::Bearer, 1);
-    }
-}
-
-/// Decodes a base64 run far enough to see whether it is printable and holds a colon.
-fn base64_has_colon(run: &[u8]) -> bool {
-    let mut colon = false;
-    for chunk in run.chunks_exact(4) {
-        let mut bits = 0u32;
-        let mut bytes = 3;
-        for &b in chunk {
-            bits <<= 6;
-            bits |= match sextet(b) {
-                Some(value) => value,
-                None if b == b'=' => {
-                    bytes -= 1;
-                    0
-                }
-                None => return false,
-            };
-        }
-        for i in 0..bytes {
-            let byte = (bits >> (16 - 8 * i)) as u8;
-            if byte < b' ' {
-                return false;
-            }
-            colon |= byte == b':';
-        }
-    }
-    colon
-}
-
-/// The six bits of a base64 character of either alphabet.
-pub(crate) fn sextet(byte: u8) -> Option<u32> {
-    Some(u32::from(match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' | b'-' => 62,
-        b'/' | b'_' => 63,
-        _ => return None,
-    }))
-}
-
-/// ` -p`, ` -u `, ` -a `: short options of commands that take a password.
-pub(crate) fn option(scan: &mut Scan, at: usize) {
-    let text = scan.text;
-    let Some(&letter) = text.get(at + 2) else {
-        return;
-    };
-    let line = text[..at]
-        .iter()
-        .rev()
-        .take(240)
-        .take_while(|&&b| b != b'\n')
-        .count();
-    let lead = &text[at - line..at];
-    scan.spend(line / 4);
-    let has = |command: &str| memchr::memmem::find(lead, command.as_bytes()).is_some();
-    let spaced = skip_blanks(text, at + 3, 8);
-    match letter {
-        b'u' if spaced > at + 3 && (has("curl") || has("http ") || has("wget")) => {
-            let (start, end) = argument(text, spaced);
-            if let Some(colon) = memchr::memchr(b':', &text[start..end]) {
-                let value = &text[start + colon + 1..end];
-                if !value.is_empty()
-                    && !is_placeholder(value)
-                    && !all(value, U)
-                    && !judge_word(value)
-                {
-                    scan.add(start + colon + 1, end, Rule::CommandLine, 1);
-                } else if value.is_empty() && looks_random(&text[start..start + colon], false) {
-                    scan.add(start, start + colon, Rule::CommandLine, 1);
-                }
-            }
-        }
-        b'p' => {
-            let glued = spaced == at + 3;
-            let (start, end) = argument(text, spaced);
-            let value = &text[start..end];
-            let command = if glued {
-                has("mysql") || has("mariadb") || has("sshpass") || has("7z")
-            } else {
-                has("sshpass")
-                    || has("docker login")
-                    || has("podman login")
-                    || has("mongo")
-                    || has("helm ")
-                    || has("cf login")
-                    || has("az login")
-                    || has("sqlcmd")
-                    || has("skopeo login")
-            };
-            if command
-                && value.len() >= 3
-                && !is_placeholder(value)
-                && !value.starts_with(b"-")
-                && !all(value, U)
-                && !(all(value, D) && value.len() < 6)
-                && !judge_word(value)
-                && !text[end..].starts_with(b":")
-            {
-                scan.add(start, end, Rule::CommandLine, 1);
-            }
-        }
-        b'a' if spaced > at + 3 && has("redis-cli") => {
-            let (start, end) = argument(text, spaced);
-            let value = &text[start..end];
-            if value.len() >= 3 && !is_placeholder(value) && !all(value, U) {
-                scan.add(start, end, Rule::CommandLine, 1);
-            }
-        }
-        b'P' if spaced > at + 3 && (has("sqlcmd") || has("bcp ") || has("ldap")) => {
-            let (start, end) = argument(text, spaced);
-            if end - start >= 3 && !is_placeholder(&text[start..end]) {
-                scan.add(start, end, Rule::CommandLine, 1);
-            }
-        }
-        b'w' if spaced > at + 3 && has("ldap") => {
-            let (start, end) = argument(text, spaced);
-            if end - start >= 3
-                && !is_placeholder(&text[start..end])
-                && !text[start..end].starts_with(b"-")
-            {
-                scan.add(start, end, Rule::CommandLine, 1);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Words that usage texts put where the password goes.
-fn judge_word(value: &[u8]) -> bool {
-    const WORDS: &[&[u8]] = &[b"password", b"pass", b"passwd", b"pwd", b"secret", b"token"];
-    WORDS.iter().any(|w| value.eq_ignore_ascii_case(w))
-}
-
-/// A command's argument: quoted, or to the next blank.
-fn argument(text: &[u8], at: usize) -> (usize, usize) {
-    match marked(text, at) {
-        Some(literal) if matches!(literal.kind, Kind::Quoted(_)) => (literal.start, literal.end),
-        _ => (at, bare(text, at, Until::Blank).end),
-    }
-}
-
-/// `-passin pass:X`, `-passout pass:X`: openssl's way.
-pub(crate) fn openssl_pass(scan: &mut Scan, at: usize) -> bool {
-    let text = scan.text;
-    if !text[at..].starts_with(b"pass:")
-        || !(text[..at].ends_with(b"in ")
-            || text[..at].ends_with(b"out ")
-            || text[..at].ends_with(b" -pass ")
-            || text[..at].ends_with(b"-k "))
-    {
-        return false;
-    }
-    let end = bare(text, at + 5, Until::Blank).end;
-    if end > at + 7 && !is_placeholder(&text[at + 5..end]) {
-        scan.add(at + 5, end, Rule::CommandLine, 1);
-    }
-    true
-}
-
-/// `IDENTIFIED BY '…'`, from the `D BY` on.
-pub(crate) fn identified_by(scan: &mut Scan, at: usize) {
-    let text = scan.text;
-    if at < 9 || !text[at - 9..at].eq_ignore_ascii_case(b"IDENTIFIE") {
-        return;
-    }
-    let mut value = skip_blanks(text, at + 4, 8);
-    if starts_ci(&text[value..], b"password ") {
-        value = skip_blanks(text, value + 9, 8);
-    }
-    if let Some(literal) = marked(text, value).filter(|l| matches!(l.kind, Kind::Quoted(_))) {
-        if quoted_is_secret(KeyClass::Password, b"", &text[literal.start..literal.end]) {
-            scan.add(literal.start, literal.end, Rule::Sql, 1);
-        }
-    }
-}
-
-/// `host:5432:database:user:password`: a line of a pgpass file, from the colon before the port on.
-pub(crate) fn pgpass(scan: &mut Scan, at: usize) {
-    let text = scan.text;
-    let start = at
-        - text[..at]
-            .iter()
-            .rev()
-            .take(100)
-            .take_while(|&&b| !b.is_ascii_whitespace() && b != b':' && b != b'"')
-            .count();
-    let end = text[at..]
-        .iter()
-        .take(300)
-        .position(|b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'\\' | b'<' | b'`'))
-        .map_or(text.len().min(at + 300), |n| at + n);
-    scan.spend(end - start);
-    let fields: [&[u8]; 6] = {
-        let mut parts = text[start..end].split(|&b| b == b':');
-        std::array::from_fn(|_| parts.next().unwrap_or_default())
-    };
-    let [host, port, database, user, password, extra] = fields;
-    let name = |field: &[u8]| {
-        !field.is_empty() && field.iter().all(|&b| is(b, WORD | DOT | DASH) || b == b'*')
-    };
-    if name(host)
-        && (all(port, D) && !port.is_empty() || port == b"*")
-        && name(database)
-        && name(user)
-        && password.len() >= 4
-        && extra.is_empty()
-        && !is_placeholder(password)
-        && (any(user, ALPHA) || user == b"*")
-        && !(all(database, D) && all(user, D))
-    {
-        scan.add(end - password.len(), end, Rule::Password, 1);
     }
 }
 

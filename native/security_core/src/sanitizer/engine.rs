@@ -10,7 +10,7 @@ use super::literal::{Kind, Quote, joined};
 use super::prefilter::{BATCH, Batch, Hit, Piece, Prefilter, long_runs};
 use super::rules::Rule;
 use super::shape::*;
-use super::{contexts, pem, runs, url, view};
+use super::{commands, contexts, headers, pem, runs, url, view};
 use std::collections::HashSet;
 
 const _: () = assert!(BATCH >= 64);
@@ -42,6 +42,8 @@ pub(crate) struct Scan<'t> {
     /// Reused for decoded lists of codes.
     pub(crate) scratch: Vec<u8>,
     work: usize,
+    /// As `work`, over all windows.
+    pub(crate) total_work: usize,
     pub(crate) over_budget: bool,
 }
 
@@ -66,6 +68,7 @@ impl<'t> Scan<'t> {
             url_end: 0,
             scratch: Vec::new(),
             work: 0,
+            total_work: 0,
             over_budget: false,
         }
     }
@@ -73,6 +76,7 @@ impl<'t> Scan<'t> {
     /// Counts bytes that were read beyond the prefilter's own pass.
     pub(crate) fn spend(&mut self, bytes: usize) {
         self.work += bytes + 8;
+        self.total_work += bytes + 8;
     }
 
     pub(crate) fn add(&mut self, start: usize, end: usize, rule: Rule, rank: u8) {
@@ -196,13 +200,15 @@ impl Engine {
         exact(b"Line", Anchor::Putty);
         exact(b"kty", Anchor::Jwk);
         exact(b"eyJ", Anchor::Jwt);
-        exact(b":AA", Anchor::Telegram);
         exact(b" -p", Anchor::Option);
         exact(b" -u ", Anchor::Option);
         exact(b" -a ", Anchor::Option);
         exact(b" -P ", Anchor::Option);
         exact(b" -w ", Anchor::Option);
-        exact(b":*:", Anchor::PgPass);
+        // The usual ports of PostgreSQL and of its poolers.
+        for port in [&b":*:"[..], b":543", b":643"] {
+            exact(port, Anchor::PgPass);
+        }
         for mark in [
             &b"\x1b"[..],
             b"\\e[",
@@ -227,7 +233,6 @@ impl Engine {
         masked(b"0Q~", b"\xf0\xff\xff", Anchor::Entra);
         masked(b"[00", b"\xff\xf0\xf0", Anchor::Codes);
         masked(b"<<00", b"\xff\xff\xf0\xf0", Anchor::Codes);
-        masked(b":000", b"\xff\xf0\xf0\xf0", Anchor::PgPass);
         let mut any_case = |bytes: &[u8], anchor: Anchor| {
             pieces.push(Piece::any_case(bytes, anchors.len() as u16));
             anchors.push(anchor);
@@ -256,6 +261,7 @@ impl Engine {
             b"ure=",
             b"ode=",
             b"ctio",
+            b"rinf",
         ] {
             any_case(word, Anchor::Key);
         }
@@ -263,6 +269,7 @@ impl Engine {
             let offset = rarest(field.as_bytes());
             any_case(first_four(&field.as_bytes()[offset..]), Anchor::Key);
         }
+        any_case(b":aa", Anchor::Telegram);
         any_case(b"bear", Anchor::Bearer);
         any_case(b"asic", Anchor::Basic);
         any_case(b"d by", Anchor::IdentifiedBy);
@@ -315,6 +322,7 @@ impl Engine {
     fn confirm(&self, scan: &mut Scan, hit: Hit, seen: bool, nested: bool) -> Result<(), ()> {
         let at = hit.at as usize;
         scan.work += 4;
+        scan.total_work += 4;
         match self.anchors[usize::from(hit.id)] {
             Anchor::Family(index, offset) => {
                 if let Some(start) = at.checked_sub(offset.into()) {
@@ -328,17 +336,17 @@ impl Engine {
             }
             Anchor::Key if at < scan.value_until => {}
             Anchor::Key => {
-                if !contexts::openssl_pass(scan, at) {
+                if !commands::openssl_pass(scan, at) {
                     contexts::key(scan, at);
                 }
             }
             Anchor::Bearer => {
                 if at >= scan.value_until {
-                    contexts::bearer(scan, at);
+                    headers::bearer(scan, at);
                     contexts::key(scan, at);
                 }
             }
-            Anchor::Basic => contexts::basic(scan, at),
+            Anchor::Basic => headers::basic(scan, at),
             Anchor::Url if at < scan.url_end => {}
             Anchor::Url => url::url(scan, at, at + 3),
             Anchor::EscapedUrl => {
@@ -359,9 +367,9 @@ impl Engine {
             }
             Anchor::Telegram => runs::telegram(scan, at),
             Anchor::Entra => runs::entra(scan, at),
-            Anchor::Option => contexts::option(scan, at),
-            Anchor::IdentifiedBy => contexts::identified_by(scan, at),
-            Anchor::PgPass => contexts::pgpass(scan, at),
+            Anchor::Option => commands::option(scan, at),
+            Anchor::IdentifiedBy => commands::identified_by(scan, at),
+            Anchor::PgPass => commands::pgpass(scan, at),
             Anchor::Codes if nested => {}
             Anchor::Codes => self.code_list(scan, at),
             Anchor::Invisible if seen => {}
@@ -460,7 +468,7 @@ fn family(scan: &mut Scan, start: usize, family: &super::families::Family) {
         }
         return;
     }
-    if !(family.check)(body) {
+    if !(family.check)(body) || inside_base64(text, start) {
         return;
     }
     let end = if near - from >= 400 {
@@ -472,6 +480,20 @@ fn family(scan: &mut Scan, start: usize, family: &super::families::Family) {
     let end = from + trimmed(&text[from..end]).len();
     scan.add(start, end, family.rule, 2);
     scan.token_until = end;
+}
+
+/// Is `start` in the middle of a long base64 text? Nothing starts there.
+fn inside_base64(text: &[u8], start: usize) -> bool {
+    if start == 0 || !is(text[start - 1], B64) {
+        return false;
+    }
+    let before = text[..start]
+        .iter()
+        .rev()
+        .take(48)
+        .take_while(|&&b| is(b, ALNUM | B64))
+        .count();
+    before >= 40 && surprise(&text[start - before..start]) > 4 * before as i32
 }
 
 /// `xxxxxxxx`, as documentation has it.

@@ -79,6 +79,10 @@ fn hex32(body: &[u8]) -> bool {
     (32..=64).contains(&run) && any(&body[..run], D) && any(&body[..run], L | U)
 }
 
+fn hex40_or_uuid(body: &[u8]) -> bool {
+    is_uuid(body) || body.len() >= 40 && all(body, HEX_ANY) && mixed(body)
+}
+
 fn uuid_first(body: &[u8]) -> bool {
     is_uuid(body.get(..36).unwrap_or_default())
 }
@@ -97,7 +101,7 @@ pub(crate) fn is_uuid(text: &[u8]) -> bool {
 
 /// An AWS key id: twenty capitals and digits in all, and no capitalised words.
 fn aws_id(body: &[u8]) -> bool {
-    body.len() <= 17 && (any(body, D) || surprise(body) > 0)
+    body.len() <= 17 && !body.ends_with(b"EXAMPLE") && (any(body, D) || surprise(body) > 0)
 }
 
 /// The classic `sk-` keys: a plain run of twenty or more, or a longer one in parts that don't read as words.
@@ -124,12 +128,23 @@ fn one_password(body: &[u8]) -> bool {
 }
 
 fn infisical(body: &[u8]) -> bool {
-    run_end(body, 0, HEX) >= 20 && body.iter().filter(|&&b| b == b'.').count() >= 2
+    run_end(body, 0, HEX | DASH) >= 20 && body.iter().filter(|&&b| b == b'.').count() >= 2
 }
 
-fn twitch_stream(body: &[u8]) -> bool {
+/// A stream key (digits, an underscore, a run), or a long run after `live_` or `test_`.
+fn live(body: &[u8]) -> bool {
     let digits = run_end(body, 0, D);
     digits >= 6 && body.get(digits) == Some(&b'_') && body.len() - digits >= 20
+        || run_end(body, 0, ALNUM) >= 35 && mixed(body)
+}
+
+/// Three kinds of characters in not much more than the least length: longer runs are other things.
+fn short_mixed(body: &[u8]) -> bool {
+    body.len() <= 32 && any(body, D) && any(body, U) && any(body, L) && surprise(body) > 150
+}
+
+fn pagerduty(body: &[u8]) -> bool {
+    body.len() <= 20 && any(body, D) && any(body, U) && any(body, L) && surprise(body) > 60
 }
 
 fn mixed_case(body: &[u8]) -> bool {
@@ -149,21 +164,21 @@ pub(crate) static FAMILIES: &[Family] = &[
     family(Rule::AiVendor, "gsk_", ALNUM, 30),
     checked(Rule::AiVendor, "xai-", URL64, 40, mixed),
     family(Rule::AiVendor, "pplx-", ALNUM, 30),
-    checked(Rule::AiVendor, "csk-", ALNUM, 30, mixed),
+    family(Rule::AiVendor, "csk-", ALNUM, 30),
     family(Rule::AiVendor, "tgp_v1_", URL64, 30),
     family(Rule::AiVendor, "lsv2_pt_", WORD, 30),
     family(Rule::AiVendor, "lsv2_sk_", WORD, 30),
     family(Rule::AiVendor, "pcsk_", WORD, 30),
-    checked(Rule::AiVendor, "tvly-", URL64, 20, digit_or_random),
+    checked(Rule::AiVendor, "tvly-", URL64, 20, |b| any(b, D)),
     checked(Rule::AiVendor, "fc-", HEX, 32, hex32),
-    checked(Rule::AiVendor, "jina_", WORD, 40, digit_or_random),
-    checked(Rule::AiVendor, "llx-", ALNUM, 30, digit_or_random),
+    checked(Rule::AiVendor, "jina_", WORD, 40, |b| any(b, D)),
+    family(Rule::AiVendor, "llx-", ALNUM, 30),
     family(Rule::AiVendor, "wandb_v1_", WORD, 40),
     checked(Rule::AiVendor, "fw_", ALNUM, 20, mixed),
-    checked(Rule::AiVendor, "r8_", ALNUM, 30, digit_or_random),
+    family(Rule::AiVendor, "r8_", ALNUM, 30),
     family(Rule::AiVendor, "nvapi-", URL64, 40),
     checked(Rule::AiVendor, "hf_", ALNUM, 30, digit_or_random),
-    checked(Rule::AiVendor, "api_org_", ALNUM, 30, digit_or_random),
+    family(Rule::AiVendor, "api_org_", ALNUM, 30),
     // Google.
     checked(Rule::Google, "AIza", URL64, 30, |b| any(b, D | U)),
     family(Rule::Google, "AQ.Ab8", URL64, 30),
@@ -222,11 +237,11 @@ pub(crate) static FAMILIES: &[Family] = &[
     family(Rule::Stripe, "sk_live_", WORD, 10),
     family(Rule::Stripe, "sk_test_", WORD, 10),
     family(Rule::Stripe, "sk_org_", WORD, 16),
-    checked(Rule::AiVendor, "sk_", HEX_ANY, 40, mixed),
+    checked(Rule::AiVendor, "sk_", HEX_ANY | DASH, 36, hex40_or_uuid),
     family(Rule::Stripe, "rk_live_", WORD, 10),
     family(Rule::Stripe, "rk_test_", WORD, 10),
     family(Rule::Stripe, "whsec_", STD64 | URL64, 24),
-    checked(Rule::Payment, "EAAA", URL64, 50, mixed),
+    checked(Rule::Payment, "EAAA", URL64, 40, mixed),
     family(Rule::Payment, "sq0csp-", URL64, 22),
     family(Rule::Payment, "sq0atp-", URL64, 20),
     checked(Rule::Payment, "AQE", STD64 | B64 | URL64, 50, mixed),
@@ -251,9 +266,9 @@ pub(crate) static FAMILIES: &[Family] = &[
     family(Rule::Mail, "xkeysib-", ALNUM | DASH, 60),
     family(Rule::Mail, "xsmtpsib-", ALNUM | DASH, 60),
     checked(Rule::Mail, "re_", WORD, 28, resend),
-    checked(Rule::Mail, "mlsn.", ALNUM, 40, mixed),
+    family(Rule::Mail, "mlsn.", ALNUM, 40),
     // Package registries.
-    checked(Rule::Registry, "npm_", ALNUM, 30, digit_or_random),
+    family(Rule::Registry, "npm_", ALNUM, 30),
     family(Rule::Registry, "pypi-AgE", URL64, 40),
     checked(Rule::Registry, "pypi-", URL64, 80, mixed),
     family(Rule::Registry, "rubygems_", HEX_ANY, 40),
@@ -275,12 +290,12 @@ pub(crate) static FAMILIES: &[Family] = &[
     checked(Rule::Cloud, "vcr_", URL64, 24, digit_or_random),
     checked(Rule::Cloud, "vci_", URL64, 24, digit_or_random),
     checked(Rule::Cloud, "vck_", URL64, 24, digit_or_random),
-    checked(Rule::Cloud, "cfk_", ALNUM, 38, digit_or_random),
-    checked(Rule::Cloud, "cfut_", ALNUM, 38, digit_or_random),
-    checked(Rule::Cloud, "cfat_", ALNUM, 38, digit_or_random),
+    family(Rule::Cloud, "cfk_", ALNUM, 38),
+    family(Rule::Cloud, "cfut_", ALNUM, 38),
+    family(Rule::Cloud, "cfat_", ALNUM, 38),
     checked(Rule::Cloud, "v1.0-", HEX | DASH, 100, mixed),
-    checked(Rule::Cloud, "nfp_", ALNUM, 30, digit_or_random),
-    checked(Rule::Cloud, "rnd_", ALNUM, 24, digit_or_random),
+    family(Rule::Cloud, "nfp_", ALNUM, 30),
+    family(Rule::Cloud, "rnd_", ALNUM, 24),
     family(Rule::Cloud, "dop_v1_", HEX_ANY, 40),
     family(Rule::Cloud, "doo_v1_", HEX_ANY, 40),
     family(Rule::Cloud, "dor_v1_", HEX_ANY, 40),
@@ -290,7 +305,7 @@ pub(crate) static FAMILIES: &[Family] = &[
     // Databases.
     checked(Rule::Database, "sbp_", WORD, 36, mixed),
     family(Rule::Database, "sb_secret_", URL64, 20),
-    checked(Rule::Database, "napi_", ALNUM, 40, digit_or_random),
+    family(Rule::Database, "napi_", ALNUM, 40),
     family(Rule::Database, "pscale_tkn_", URL64 | DOT, 20),
     family(Rule::Database, "pscale_pw_", URL64 | DOT, 20),
     family(Rule::Database, "pscale_oauth_", URL64 | DOT, 20),
@@ -300,42 +315,42 @@ pub(crate) static FAMILIES: &[Family] = &[
     family(Rule::Database, "essu_", STD64 | URL64, 24),
     checked(Rule::Database, "dapi", HEX | DASH, 32, hex32),
     // Secret stores.
-    checked(Rule::SecretStore, "hvs.", URL64, 20, digit_or_random),
-    checked(Rule::SecretStore, "hvb.", URL64, 20, digit_or_random),
-    checked(Rule::SecretStore, "hvr.", URL64, 20, digit_or_random),
-    checked(Rule::SecretStore, "dp.pt.", URL64 | DOT, 30, random),
-    checked(Rule::SecretStore, "dp.st.", URL64 | DOT, 30, random),
-    checked(Rule::SecretStore, "dp.ct.", URL64 | DOT, 30, random),
-    checked(Rule::SecretStore, "dp.sa.", URL64 | DOT, 30, random),
-    checked(Rule::SecretStore, "dp.scim.", URL64 | DOT, 30, random),
-    checked(Rule::SecretStore, "dp.audit.", URL64 | DOT, 30, random),
+    family(Rule::SecretStore, "hvs.", URL64, 20),
+    family(Rule::SecretStore, "hvb.", URL64, 20),
+    family(Rule::SecretStore, "hvr.", URL64, 20),
+    family(Rule::SecretStore, "dp.pt.", URL64 | DOT, 30),
+    family(Rule::SecretStore, "dp.st.", URL64 | DOT, 30),
+    family(Rule::SecretStore, "dp.ct.", URL64 | DOT, 30),
+    family(Rule::SecretStore, "dp.sa.", URL64 | DOT, 30),
+    family(Rule::SecretStore, "dp.scim.", URL64 | DOT, 30),
+    family(Rule::SecretStore, "dp.audit.", URL64 | DOT, 30),
     family(Rule::SecretStore, "ops_eyJ", STD64 | URL64, 60),
     checked(Rule::SecretStore, "A3-", U | D | DASH, 30, one_password),
     family(Rule::SecretStore, "AGE-SECRET-KEY-1", U | D, 40),
-    checked(Rule::SecretStore, "st.", HEX | DOT, 60, infisical),
+    checked(Rule::SecretStore, "st.", HEX | DOT | DASH, 60, infisical),
     // Observability.
-    checked(Rule::Observability, "NRAK-", U | D, 20, digit_or_random),
-    checked(Rule::Observability, "NRII-", URL64, 24, digit_or_random),
+    family(Rule::Observability, "NRAK-", ALNUM, 20),
+    family(Rule::Observability, "NRII-", URL64, 24),
     family(Rule::Observability, "sntryu_", HEX_ANY, 40),
     family(Rule::Observability, "sntrya_", HEX_ANY, 40),
     family(Rule::Observability, "sntryi_", HEX_ANY, 40),
     family(Rule::Observability, "sntrys_", STD64 | URL64, 50),
     family(Rule::Observability, "glsa_", WORD, 30),
     checked(Rule::Observability, "glc_", STD64, 30, mixed),
-    checked(Rule::Observability, "dt0c01.", ALNUM | DOT, 50, dotted),
-    checked(Rule::Observability, "dt0s01.", ALNUM | DOT, 50, dotted),
-    checked(Rule::Observability, "dt0s02.", ALNUM | DOT, 50, dotted),
-    checked(Rule::Observability, "dt0s16.", ALNUM | DOT, 50, dotted),
-    checked(Rule::Observability, "phx_", ALNUM, 40, digit_or_random),
-    checked(Rule::Observability, "phs_", ALNUM, 40, digit_or_random),
+    family(Rule::Observability, "dt0c01.", ALNUM | DOT, 50),
+    family(Rule::Observability, "dt0s01.", ALNUM | DOT, 50),
+    family(Rule::Observability, "dt0s02.", ALNUM | DOT, 50),
+    family(Rule::Observability, "dt0s16.", ALNUM | DOT, 50),
+    family(Rule::Observability, "phx_", ALNUM, 40),
+    family(Rule::Observability, "phs_", ALNUM, 40),
     // Work and code quality.
     family(Rule::Productivity, "lin_api_", ALNUM, 30),
     family(Rule::Productivity, "lin_oauth_", ALNUM, 30),
-    checked(Rule::Productivity, "ntn_", ALNUM, 30, mixed),
+    family(Rule::Productivity, "ntn_", ALNUM, 30),
     checked(Rule::Productivity, "secret_", ALNUM, 40, mixed),
-    checked(Rule::Productivity, "figd_", URL64, 30, random),
-    checked(Rule::Productivity, "figu_", URL64, 30, random),
-    checked(Rule::Productivity, "figo_", URL64, 30, random),
+    family(Rule::Productivity, "figd_", URL64, 30),
+    family(Rule::Productivity, "figu_", URL64, 30),
+    family(Rule::Productivity, "figo_", URL64, 30),
     family(Rule::Productivity, "PMAK-", HEX_ANY | DASH, 40),
     checked(Rule::Productivity, "pat-na1-", HEX_ANY | DASH, 36, uuid_first),
     checked(Rule::Productivity, "pat-na2-", HEX_ANY | DASH, 36, uuid_first),
@@ -353,11 +368,73 @@ pub(crate) static FAMILIES: &[Family] = &[
     checked(Rule::FeatureFlag, "mob-", HEX_ANY | DASH, 36, uuid_first),
     checked(Rule::FeatureFlag, "dvc_server_", URL64, 20, random),
     checked(Rule::FeatureFlag, "configcat-sdk-1/", URL64 | B64, 30, mixed),
+    // Further vendors, each with a prefix of its own.
+    checked(Rule::Vendor, "p8e-", ALNUM, 30, mixed),
+    checked(Rule::Vendor, "AKCp", ALNUM, 60, mixed),
+    checked(Rule::Vendor, "cmVmd", ALNUM, 55, mixed),
+    family(Rule::Vendor, "AIK_CI_", WORD, 20),
+    family(Rule::Vendor, "AIK_SECRET_", WORD, 20),
+    checked(Rule::Vendor, "db-", ALNUM, 28, mixed),
+    family(Rule::Vendor, "dnkey-", ALNUM | DASH | EQ, 24),
+    family(Rule::Vendor, "duffel_live_", URL64, 30),
+    family(Rule::Vendor, "duffel_test_", URL64, 30),
+    family(Rule::Vendor, "fio-u-", URL64, 40),
+    checked(Rule::Vendor, "pat.", URL64 | DOT, 55, dotted),
+    checked(Rule::Vendor, "sat.", URL64 | DOT, 55, dotted),
+    checked(Rule::Vendor, "ico-", ALNUM, 30, mixed),
+    family(Rule::Vendor, "s-s4t2ud-", HEX_ANY, 40),
+    family(Rule::Vendor, "s-s4t2af-", HEX_ANY, 40),
+    checked(Rule::Vendor, "sc_", URL64 | DOT, 40, dotted),
+    checked(Rule::Vendor, "ext_", URL64 | DOT, 40, dotted),
+    checked(Rule::Vendor, "scauth_", URL64 | DOT, 30, dotted),
+    checked(Rule::Vendor, "authress_", URL64 | DOT, 30, dotted),
+    checked(Rule::Vendor, "NRJS-", HEX, 19, mixed),
+    checked(Rule::Vendor, "API-", U | D, 25, mixed),
+    checked(Rule::Vendor, "pnu_", ALNUM, 30, mixed),
+    checked(Rule::Vendor, "tk-us-", URL64, 40, mixed),
+    checked(Rule::Vendor, "sm_aat_", ALNUM, 16, mixed),
+    checked(Rule::Vendor, "sm_pat_", ALNUM, 16, mixed),
+    checked(Rule::Vendor, "sm_sat_", ALNUM, 16, mixed),
+    family(Rule::Vendor, "shippo_live_", ALNUM, 30),
+    family(Rule::Vendor, "shippo_test_", ALNUM, 30),
+    checked(Rule::Vendor, "sgp_", WORD, 40, mixed),
+    checked(Rule::Vendor, "tfp_", URL64, 40, mixed),
+    checked(Rule::Vendor, "pa-", URL64, 43, mixed),
+    checked(Rule::Vendor, "al-", URL64, 43, mixed),
+    checked(Rule::Vendor, "t1.", URL64 | DOT | EQ, 80, dotted),
+    checked(Rule::Vendor, "AQVN", URL64, 35, mixed),
+    checked(Rule::Vendor, "BSA", URL64, 27, short_mixed),
+    checked(Rule::Vendor, "cnvca", URL64, 50, mixed),
+    checked(Rule::Vendor, "EXO", ALNUM, 24, short_mixed),
+    checked(Rule::Vendor, "polar_oat_", ALNUM, 30, mixed),
+    checked(Rule::Vendor, "polar_at_", WORD, 30, mixed),
+    family(Rule::Vendor, "persona_production_", WORD | DASH, 20),
+    family(Rule::Vendor, "persona_sandbox_", WORD | DASH, 20),
+    checked(Rule::Vendor, "pina_", ALNUM, 30, mixed),
+    checked(Rule::Vendor, "ddo_", ALNUM, 30, mixed),
+    checked(Rule::Vendor, "ddp_", ALNUM, 30, mixed),
+    checked(Rule::Vendor, "PMAT-", U | D, 24, mixed),
+    checked(Rule::Vendor, "cog_", ALNUM, 40, mixed),
+    checked(Rule::Vendor, "apk_user_", STD64 | URL64, 30, mixed),
+    checked(Rule::Vendor, "endr+", ALNUM, 12, mixed),
+    checked(Rule::Vendor, "na1.", URL64 | DOT | B64, 40, mixed),
+    checked(Rule::Vendor, "Mid-client-", URL64, 12, mixed),
+    checked(Rule::Vendor, "Mid-server-", URL64, 12, mixed),
+    family(Rule::Vendor, "api_live.", URL64 | DOT, 20),
+    family(Rule::Vendor, "api_sandbox.", URL64 | DOT, 20),
+    family(Rule::Vendor, "api_live_us.", URL64 | DOT, 20),
+    family(Rule::Vendor, "api_live_eu.", URL64 | DOT, 20),
+    family(Rule::Vendor, "gcntfy-", ALNUM | DASH | US, 40),
+    checked(Rule::Vendor, "lip_", ALNUM, 18, mixed),
+    checked(Rule::Vendor, "lio_", ALNUM, 18, mixed),
+    checked(Rule::Observability, "u+", URL64, 18, pagerduty),
+    family(Rule::Cookie, "_gitlab_session=", HEX_ANY, 20),
     // Networks and social.
     checked(Rule::Network, "tskey-", URL64, 20, |b| any(b, D) && any(b, U)),
     checked(Rule::Social, "EAA", ALNUM, 80, mixed),
     checked(Rule::Social, "AAAAAAAAAAAAAAAAAAAAA", ALNUM | PCT, 50, mixed_case),
-    checked(Rule::Social, "live_", WORD, 30, twitch_stream),
+    checked(Rule::Social, "live_", WORD, 30, live),
+    checked(Rule::Social, "test_", ALNUM, 35, live),
     checked(Rule::Kubernetes, "sha256~", URL64, 40, mixed_case),
     checked(Rule::Jwt, "ZXlK", STD64, 60, mixed_case),
     checked(Rule::PhoenixToken, "SFMyNTY.", URL64 | DOT | EQ, 30, dotted),
@@ -385,6 +462,7 @@ pub(crate) static MARKED: &[Marked] = &[
     Marked { rule: Rule::Azure, marker: "AzFu", body: URL64, before: 40, after: 4 },
     Marked { rule: Rule::Azure, marker: "AIoT", body: STD64, before: 30, after: 4 },
     Marked { rule: Rule::Azure, marker: "AzCa", body: STD64, before: 30, after: 4 },
+    Marked { rule: Rule::Vendor, marker: "_mmk", body: WORD, before: 34, after: 0 },
     Marked { rule: Rule::SecretStore, marker: ".atlasv1.", body: URL64 | DOT, before: 8, after: 30 },
 ];
 

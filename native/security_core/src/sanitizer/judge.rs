@@ -62,6 +62,9 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
         [b'!', rest @ ..] if rest.contains(&b' ') || rest.is_empty() => return true,
         _ => {}
     }
+    if is_format(value) {
+        return true;
+    }
     const PREFIXES: &[&[u8]] = &[
         b"op://",
         b"vault:",
@@ -129,6 +132,16 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     }
     inside().is_match(&value[..value.len().min(200)])
         && surprise(&value[..value.len().min(200)]) < 150
+}
+
+/// A format string: its directives make up most of it.
+fn is_format(value: &[u8]) -> bool {
+    const DIRECTIVES: &[&[u8]] = &[b"%s", b"%d", b"%v", b"~s", b"~p", b"~w", b"{}", b"%@"];
+    let directives = value
+        .windows(2)
+        .filter(|pair| DIRECTIVES.contains(pair))
+        .count();
+    directives > 0 && 2 * directives + 3 >= value.len()
 }
 
 /// Words that no secret has in it.
@@ -289,6 +302,19 @@ fn is_keyword(value: &[u8]) -> bool {
 
 fn is_number(value: &[u8]) -> bool {
     let body = value.strip_prefix(b"-").unwrap_or(value);
+    // `128u32`, `10_000ms`
+    let digits = run_end(body, 0, D | US);
+    if digits > 0
+        && body.len() - digits <= 5
+        && body
+            .get(digits)
+            .is_some_and(|&b| matches!(b, b'u' | b'i' | b'f' | b'm' | b's' | b'k' | b'l' | b'L'))
+        && all(&body[digits..], L | D | U)
+        && !(body.len() > 6 && any(&body[digits..], U))
+        && count(&body[digits..], L) <= 2 + usize::from(body.ends_with(b"size")) * 3
+    {
+        return body.len() <= 12;
+    }
     !body.is_empty() && body.iter().all(|&b| is(b, D | DOT | US))
         || body.starts_with(b"0x") && all(&body[2..], HEX_ANY)
 }
@@ -487,12 +513,15 @@ pub(crate) fn quoted_is_secret(class: KeyClass, key: &[u8], value: &[u8]) -> boo
 
 /// `lib/a/b.ex`, `Elixir.Foo.Bar`, `application/json; charset=utf-8`: joints and words.
 fn is_path_like(value: &[u8]) -> bool {
+    if value.ends_with(b"=") {
+        return false;
+    }
     value
         .iter()
         .filter(|&&b| matches!(b, b'/' | b'.' | b':' | b' '))
         .count()
         >= 2
-        && surprise(value) < 8 * value.len() as i32
+        && surprise(value) < 4 * value.len() as i32
 }
 
 /// Does the value look like a token, a key, a salt, a cookie?
@@ -506,7 +535,7 @@ pub(crate) fn token_is_secret(value: &[u8]) -> bool {
     let digits = count(value, D);
     looks_random(value, false) && (digits > 0 || value.len() >= 16 || any(value, U) && any(value, L))
         // Short ones need digits among letters on both sides of the middle; dates and versions have other signs between.
-        || value.len() >= 6 && digits >= 2 && all(value, WORD) && any(value, ALPHA) && value.len() < 16 && surprise(value) > 20
+        || value.len() >= 6 && digits * 3 >= value.len() && all(value, WORD) && any(value, ALPHA) && value.len() < 16 && surprise(value) > 20
         || value.len() >= 20 && digits >= 2 && value.iter().all(|b| b.is_ascii_graphic()) && !value.contains(&b'/') && surprise(value) > 0 && !is_identifier(value)
 }
 
@@ -533,6 +562,8 @@ pub(crate) struct Place {
     pub(crate) data: bool,
     /// The key is in capitals.
     pub(crate) screaming: bool,
+    /// Nothing but blanks, a quotation mark or a line's end follows the value.
+    pub(crate) ends: bool,
 }
 
 /// A word without quotation marks under a key of `class`: is it secret?
@@ -560,13 +591,17 @@ pub(crate) fn bare_is_secret(class: KeyClass, key: &[u8], value: &[u8], place: P
             }
             if is_identifier(value) {
                 // `password: user.password` is code, `DB_PASSWORD=hunter` is data. Digits tell a name apart only where data stands.
-                let plain = all(value, WORD);
+                let plain = value
+                    .strip_suffix(b"?")
+                    .or(value.strip_suffix(b"!"))
+                    .unwrap_or(value);
+                let plain = all(plain, WORD);
+                let numbered = any(value, D)
+                    && any(value, ALPHA)
+                    && class == KeyClass::Password
+                    && !value.contains(&b'_');
                 return plain
-                    && (dotenv && value.len() >= 4
-                        || place.data
-                            && any(value, D)
-                            && any(value, ALPHA)
-                            && class == KeyClass::Password);
+                    && (dotenv && value.len() >= 4 || place.data && place.ends && numbered);
             }
             let symbols = value.iter().any(|b| {
                 b.is_ascii_punctuation()

@@ -708,7 +708,16 @@ fn judge(words: &Words, at: usize) -> Verdict {
             | b"bucket" | b"string" | b"identifier" | b"punctuation" => Weak,
             _ => Token,
         },
-        b"tokens" | b"jwt" | b"bearer" | b"cookie" | b"cookies" | b"setcookie" | b"credential"
+        b"cookie"
+            if matches!(
+                before,
+                b"release" | b"erlang" | b"node" | b"dist" | b"distribution"
+            ) =>
+        {
+            Password
+        }
+        b"setcookie" => Password,
+        b"tokens" | b"jwt" | b"bearer" | b"cookie" | b"cookies" | b"credential"
         | b"credentials" | b"creds" | b"cred" | b"salt" | b"apikey" | b"apitoken"
         | b"secretkey" | b"accesskey" | b"privatekey" | b"authkey" | b"masterkey"
         | b"signingkey" | b"encryptionkey" | b"accountkey" | b"sharedaccesskey" | b"licensekey"
@@ -742,7 +751,7 @@ fn judge(words: &Words, at: usize) -> Verdict {
         }
         b"pat" | b"sas" if words.len > 1 => Token,
         b"pat" | b"sas" => Weak,
-        b"dsn" => Url,
+        b"dsn" | b"userinfo" | b"authority" => Url,
         b"url" | b"uri" | b"urls"
             if words
                 .iter()
@@ -806,8 +815,6 @@ mod tests {
             "signing_salt",
             "hashed_password",
             "AccountKey",
-            "setcookie",
-            "RELEASE_COOKIE",
             "API_KEY_OPENAI",
             "private_key",
         ] {

@@ -267,6 +267,24 @@ fn sigil(text: &[u8], at: usize) -> Option<Literal> {
         return Some(fenced(text, at + 5, b"\"\"\""));
     }
     if let Some((quote, start)) = Quote::open(text, at + 2) {
+        // `"Password: ~s"` is a format string; the mark after it closes it.
+        let line = text[..at]
+            .iter()
+            .rev()
+            .take(200)
+            .take_while(|&&b| b != b'\n')
+            .filter(|&&b| b == b'"')
+            .count();
+        if matches!(
+            quote,
+            Quote::Plain {
+                mark: b'"',
+                slashes: 0
+            }
+        ) && line % 2 == 1
+        {
+            return None;
+        }
         let (end, after, _) = quote.close(text, start);
         return Some(Literal {
             kind: Kind::Quoted(quote),

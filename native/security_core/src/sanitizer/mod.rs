@@ -9,13 +9,15 @@
 //!
 //! 1. a prefilter finds the few places where a rule's fixed piece occurs ([`prefilter`]);
 //! 2. each is confirmed: a token family ([`families`], [`runs`]), a private key ([`pem`]), a URL ([`url`]), or a telling name with
-//!    its value ([`contexts`], with [`keys`] for names, [`literal`] for values, [`judge`] for the decision);
+//!    its value ([`contexts`], [`headers`], [`commands`], with [`keys`] for names, [`literal`] for values, [`judge`] for the decision);
 //! 3. where colour codes, zero-width characters and the like occur, this is done on a readable view of the text ([`view`]);
 //! 4. known values are searched for exactly ([`known`]), the configured rules run, and all findings are merged.
 
+mod commands;
 mod contexts;
 mod engine;
 mod families;
+mod headers;
 mod judge;
 mod keys;
 mod known;
@@ -169,6 +171,8 @@ pub struct Findings<'s> {
     pub spans: Vec<Span<'s>>,
     /// Some of the text took more work than allowed; its long words are among the spans.
     pub over_budget: bool,
+    /// How many bytes were read again to confirm or reject what the prefilter found: at most a fixed multiple of the text's length.
+    pub work: usize,
 }
 
 /// A redacted text.
@@ -241,10 +245,10 @@ impl Sanitizer {
 
     /// Finds what must go from `text`. `known` are the exact values of this node.
     pub fn scan(&self, text: &[u8], known: &KnownSecrets) -> Findings<'_> {
-        let (mut found, over_budget) = match self.engine.walk(text, false) {
+        let (mut found, over_budget, work) = match self.engine.walk(text, false) {
             Ok(mut scan) => {
                 self.extras(text, known, &mut scan.found);
-                (scan.found, scan.over_budget)
+                (scan.found, scan.over_budget, scan.total_work)
             }
             Err(()) => {
                 let view = view::View::of(text);
@@ -256,18 +260,20 @@ impl Sanitizer {
                 for span in &mut found {
                     (span.start, span.end) = view.origin(span.start, span.end);
                 }
-                (found, scan.over_budget)
+                (found, scan.over_budget, scan.total_work)
             }
         };
         if found.is_empty() {
             return Findings {
                 spans: Vec::new(),
                 over_budget,
+                work,
             };
         }
         Findings {
             spans: self.merge(&mut found),
             over_budget,
+            work,
         }
     }
 

@@ -1,8 +1,8 @@
 //! Private keys: a line automaton that follows a key's body through gutters, escapes and concatenation, and that also works
 //! when the head or the tail was cut off.
 
-use super::contexts::sextet;
 use super::engine::Scan;
+use super::headers::sextet;
 use super::literal::{Kind, Quote, joined};
 use super::rules::Rule;
 use super::shape::*;
@@ -82,6 +82,7 @@ fn trim(text: &[u8], mut start: usize, mut end: usize) -> Option<(usize, usize)>
     }
     (end - start >= 8
         && any(&text[start..end], ALNUM)
+        && distinct(&text[start..end]) >= 8
         && !text[start..end].starts_with(b"[REDACTED"))
     .then_some((start, end))
 }

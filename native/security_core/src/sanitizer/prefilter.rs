@@ -60,7 +60,7 @@ pub(crate) struct Hit {
 }
 
 /// Hits are handed over in batches, so that nothing is allocated.
-pub(crate) const BATCH: usize = 128;
+pub(crate) const BATCH: usize = 64;
 
 /// The hits of a stretch of text, and where to go on.
 pub(crate) struct Batch {
@@ -102,20 +102,82 @@ pub(crate) struct Prefilter {
     groups: [Group; GROUPS],
     /// The portable path: for each byte of the window, the 24 buckets that allow it, one byte per group.
     bytes: Box<[[u32; 256]; 4]>,
+    /// Which windows begin with a piece of four bytes, and which with a shorter one; by hash, so that some others pass as well.
+    /// The nibble tables let about one position in thirty of ordinary text pass, these one in several hundred.
+    fours: Bitmap,
+    shorts: Bitmap,
     /// The most pieces that can hit at one position.
     crowd: usize,
 }
 
+/// A set of hashed windows, without regard to the letters' case.
+struct Bitmap(Box<[u64; 1024]>);
+
+impl Bitmap {
+    const FOLD: u32 = 0xdfdf_dfdf;
+
+    #[inline(always)]
+    fn slot(window: u32) -> usize {
+        ((window & Bitmap::FOLD).wrapping_mul(0x9e37_79b1) >> 16) as usize
+    }
+
+    #[inline(always)]
+    fn has(&self, window: u32) -> bool {
+        let slot = Bitmap::slot(window);
+        self.0[slot / 64] >> (slot % 64) & 1 == 1
+    }
+
+    fn insert(&mut self, window: u32) {
+        let slot = Bitmap::slot(window);
+        self.0[slot / 64] |= 1 << (slot % 64);
+    }
+
+    /// Every window that a piece allows in its first `length` bytes.
+    fn insert_all(&mut self, piece: &Piece, length: usize) {
+        let mut windows = vec![0u32];
+        for position in 0..length {
+            let mut folded = [false; 256];
+            for byte in (0..=255u8).filter(|&b| piece.allows(position, b)) {
+                folded[usize::from(byte & 0xdf)] = true;
+            }
+            let longer = |w: &u32| {
+                let w = *w;
+                (0..256u32)
+                    .filter(|&b| folded[b as usize])
+                    .map(move |b| w | b << (8 * position))
+                    .collect::<Vec<_>>()
+            };
+            windows = windows.iter().flat_map(longer).collect();
+        }
+        windows.into_iter().for_each(|w| self.insert(w));
+    }
+}
+
+const SHORT: u32 = 0x00ff_ffff;
+
 impl Prefilter {
     pub(crate) fn new(pieces: Vec<Piece>) -> Prefilter {
+        let compatible =
+            |a: &Piece, b: &Piece| a.value & a.mask & b.mask == b.value & a.mask & b.mask;
+        let crowd = pieces
+            .iter()
+            .map(|a| pieces.iter().filter(|b| compatible(a, b)).count())
+            .max()
+            .unwrap_or(0);
+        assert!(crowd <= BATCH, "too many pieces for one position");
+        let (mut fours, mut shorts) = (Bitmap(Box::new([0; 1024])), Bitmap(Box::new([0; 1024])));
+        for piece in &pieces {
+            if piece.mask >> 24 != 0 {
+                fours.insert_all(piece, 4);
+            } else {
+                shorts.insert_all(piece, 3);
+            }
+        }
         let mut buckets = pack(pieces);
         buckets.resize_with(8 * GROUPS, Vec::new);
-        let crowd = buckets.iter().map(Vec::len).sum::<usize>().min(BATCH / 2);
         let mut buckets = buckets.into_iter();
         let groups = std::array::from_fn(|_| {
-            let buckets: [Vec<Piece>; 8] =
-                std::array::from_fn(|_| buckets.next().unwrap_or_default());
-            Group::new(buckets)
+            Group::new(std::array::from_fn(|_| buckets.next().unwrap_or_default()))
         });
         let mut bytes = Box::new([[0u32; 256]; 4]);
         for (position, table) in bytes.iter_mut().enumerate() {
@@ -129,6 +191,8 @@ impl Prefilter {
         Prefilter {
             groups,
             bytes,
+            fours,
+            shorts,
             crowd,
         }
     }
@@ -174,20 +238,28 @@ impl Prefilter {
         batch.next = at;
     }
 
-    #[inline]
-    fn confirm(&self, window: u32, mut set: u32, at: usize, batch: &mut Batch) {
+    #[inline(always)]
+    fn confirm(&self, window: u32, set: u32, at: usize, batch: &mut Batch) {
+        if set != 0 && (self.fours.has(window) || self.shorts.has(window & SHORT)) {
+            self.compare(window, set, at, batch);
+        }
+    }
+
+    fn compare(&self, window: u32, mut set: u32, at: usize, batch: &mut Batch) {
         let first = batch.len;
         while set != 0 {
             let bucket = set.trailing_zeros() as usize;
             set &= set - 1;
             for piece in &self.groups[bucket / 8].buckets[bucket % 8] {
-                if window & piece.mask == piece.value && batch.len < BATCH {
+                if window & piece.mask == piece.value {
                     batch.push(at, piece.id);
                 }
             }
         }
         // Buckets come in no meaningful order; the lower id is the more specific rule.
-        batch.hits[first..batch.len].sort_unstable_by_key(|hit| hit.id);
+        if batch.len > first + 1 {
+            batch.hits[first..batch.len].sort_unstable_by_key(|hit| hit.id);
+        }
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -316,9 +388,14 @@ impl Shape {
 /// The chance that a byte of ordinary text has one of these low nibbles and one of these high nibbles.
 fn chance(low: u16, high: u16) -> f32 {
     let mut sum = 0.0;
-    for h in (0..16).filter(|h| high >> h & 1 == 1) {
-        for l in (0..16).filter(|l| low >> l & 1 == 1) {
-            sum += weight(((h << 4) | l) as u8);
+    let mut highs = high;
+    while highs != 0 {
+        let row = (highs.trailing_zeros() << 4) as u8;
+        highs &= highs - 1;
+        let mut lows = low;
+        while lows != 0 {
+            sum += weight(row | lows.trailing_zeros() as u8);
+            lows &= lows - 1;
         }
     }
     sum

@@ -74,5 +74,6 @@ rules! {
     PhoenixToken "phoenix_token" "[REDACTED_JWT]" "Phoenix and Plug signed or encrypted tokens and session cookies";
     Kubernetes "kubernetes_token" "[REDACTED_API_KEY]" "OpenShift and Kubernetes tokens";
     Django "django_secret" "[REDACTED]" "a generated Django secret key";
+    Vendor "vendor_token" "[REDACTED_API_KEY]" "tokens of some fifty further vendors";
     Generic "prefixed_token" "[REDACTED_API_KEY]" "lower-case words, an underscore and a long random run: a vendor's token of a form not listed";
 }

@@ -10,6 +10,7 @@ use super::shape::*;
 pub(crate) fn run(scan: &mut Scan, start: usize) {
     let text = scan.text;
     let end = run_end(text, start, ALNUM);
+    let start = start + escape_letter(text, start);
     scan.spend((end - start).min(256));
     let run = &text[start..end];
     let before = if start > 0 { text[start - 1] } else { b' ' };
@@ -48,7 +49,7 @@ pub(crate) fn run(scan: &mut Scan, start: usize) {
                 && text[start - 2 - digits] == b'/'
                 && is(text[start - 3 - digits], D)
             {
-                scan.add(start, end, Rule::Productivity, 2);
+                scan.add(start - 3 - digits, end, Rule::Productivity, 2);
             }
         }
         b'|' => {
@@ -59,7 +60,7 @@ pub(crate) fn run(scan: &mut Scan, start: usize) {
                 .take_while(|&&b| is(b, D))
                 .count();
             if digits >= 13 && (27..=40).contains(&run.len()) && mixed_case(run) {
-                scan.add(start, end, Rule::Social, 2);
+                scan.add(start - 1 - digits, end, Rule::Social, 2);
             }
         }
         _ => {}
@@ -115,6 +116,18 @@ pub(crate) fn run(scan: &mut Scan, start: usize) {
     }
 }
 
+/// The letter of a written line break or tab is no part of the word behind it.
+fn escape_letter(text: &[u8], at: usize) -> usize {
+    let escaped = at > 0
+        && text[at - 1] == b'\\'
+        && matches!(text.get(at), Some(b'n' | b't' | b'r' | b'b' | b'f'));
+    usize::from(escaped)
+}
+
+fn three_classes(run: &[u8]) -> bool {
+    any(run, D) && any(run, L) && any(run, U)
+}
+
 fn mixed_case(run: &[u8]) -> bool {
     any(run, L) && any(run, U) && surprise(run) > 0
 }
@@ -148,6 +161,7 @@ fn prefixed(scan: &mut Scan, start: usize, end: usize) {
             .take(40)
             .take_while(|&&b| is(b, L | D | US))
             .count();
+    let prefix = prefix + escape_letter(text, prefix);
     let words = &text[prefix..start - 1];
     let outside = if prefix > 0 { text[prefix - 1] } else { b' ' };
     if words.len() < 2
@@ -311,16 +325,13 @@ pub(crate) fn jwt(scan: &mut Scan, at: usize) {
         end = next;
     }
     scan.jwt_until = end;
+    if parts < 2 || long < 30 {
+        return;
+    }
     // A second part that begins as the first does is a claim set; otherwise the header must say what it is.
-    let claims = text[first + 1..end].starts_with(b"eyJ");
-    let trimmed = if parts > 3 || !text[..end].ends_with(b".") {
-        end
-    } else {
-        end
-    };
-    if parts >= 2 && long >= 30 && (claims || header(&text[at..first])) {
-        scan.add(at, trimmed, Rule::Jwt, 2);
-        scan.token_until = trimmed;
+    if text[first + 1..end].starts_with(b"eyJ") || header(&text[at..first]) {
+        scan.add(at, end, Rule::Jwt, 2);
+        scan.token_until = end;
     }
 }
 
@@ -330,7 +341,7 @@ fn header(part: &[u8]) -> bool {
     let mut length = 0;
     for chunk in part.chunks_exact(4).take(64) {
         let Some(bits) = chunk.iter().try_fold(0u32, |bits, &b| {
-            super::contexts::sextet(b).map(|s| bits << 6 | s)
+            super::headers::sextet(b).map(|s| bits << 6 | s)
         }) else {
             break;
         };
@@ -346,6 +357,8 @@ fn header(part: &[u8]) -> bool {
         b"\"iss\"",
         b"\"sub\"",
         b"\"exp\"",
+        b"\"k\"",
+        b"\"miro",
     ]
     .iter()
     .any(|name| memchr::memmem::find(text, name).is_some())
@@ -382,7 +395,7 @@ pub(crate) fn entra(scan: &mut Scan, at: usize) {
     if all(&text[start..at], BODY)
         && (start == 0 || !is(text[start - 1], ALNUM))
         && (30..=42).contains(&(end - at))
-        && mixed_case(&text[at..end])
+        && three_classes(&text[at..end])
     {
         scan.add(start, end, Rule::Azure, 2);
     }

@@ -296,19 +296,12 @@ fn repeated_anchors_are_walked_in_linear_work() {
         "Pwd={",
         "Set-Cookie: ",
     ] {
-        // Unoptimised code is some thirty times slower, so it gets a smaller text; the bound only tells linear from quadratic.
-        let size = if cfg!(debug_assertions) {
-            60_000
-        } else {
-            240_000
-        };
-        let text = anchor.repeat(size / anchor.len());
-        let before = std::time::Instant::now();
-        let _ = sanitizer.scan(text.as_bytes(), &KnownSecrets::empty());
+        let text = anchor.repeat(120_000 / anchor.len());
+        let findings = sanitizer.scan(text.as_bytes(), &KnownSecrets::empty());
         assert!(
-            before.elapsed().as_millis() < 3_000,
-            "{anchor:?} took {:?}",
-            before.elapsed()
+            findings.work <= 64 * text.len(),
+            "{anchor:?}: {} bytes read again",
+            findings.work
         );
     }
 }
@@ -367,7 +360,7 @@ fn soup() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn spans_are_ascending_and_in_bounds(text in prop_oneof![soup(), proptest::collection::vec(any::<u8>(), 0..400)]) {
