@@ -1,7 +1,9 @@
 //! Where a search may read: the project's root, and the part of it that is searched.
 
 use crate::error::Error;
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+#[cfg(target_os = "linux")]
+use rustix::fs::ResolveFlags;
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -20,6 +22,7 @@ pub(crate) struct Place {
     openat2: bool,
 }
 
+#[cfg(target_os = "linux")]
 const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_SYMLINKS)
     .union(ResolveFlags::NO_MAGICLINKS);
@@ -107,6 +110,7 @@ impl Place {
     }
 }
 
+#[cfg(target_os = "linux")]
 fn openat2(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     // The kernel answers EAGAIN when a rename somewhere raced with the resolution of `..`; without any
     // `..` in the path a few attempts are plenty.
@@ -117,6 +121,11 @@ fn openat2(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
         }
     }
     Err(Errno::AGAIN.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn openat2(_root: &OwnedFd, _path: &Path, _flags: OFlags) -> io::Result<OwnedFd> {
+    Err(Errno::NOSYS.into())
 }
 
 fn resolve_base(root: &Path, path: &Path) -> Result<PathBuf, Error> {
@@ -169,5 +178,89 @@ fn refused(error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Error::NotFound,
         _ => Error::Unreadable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::fs;
+    use std::io::Read;
+    use std::os::unix::fs::symlink;
+
+    /// A project with a file, a directory link and a file link that lead out, and a pipe.
+    fn project(name: &str) -> PathBuf {
+        let parent = std::env::temp_dir().join(format!("place-{}-{name}", std::process::id()));
+        let root = parent.join("project");
+        fs::create_dir_all(root.join("lib/deep")).unwrap();
+        fs::create_dir_all(parent.join("outside")).unwrap();
+        fs::write(root.join("lib/deep/a"), "inside").unwrap();
+        fs::write(parent.join("outside/a"), "outside").unwrap();
+        symlink("../outside", root.join("swapped")).unwrap();
+        symlink("deep", root.join("lib/same")).unwrap();
+        symlink("../../outside/a", root.join("lib/a")).unwrap();
+        let mode = Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            root.join("pipe"),
+            rustix::fs::FileType::Fifo,
+            mode,
+            0,
+        )
+        .unwrap();
+        root
+    }
+
+    /// What was listed as a directory or a file may be a link by the time it is opened.
+    fn check_opening(openat2: bool, root: &Path) {
+        let mut place = Place::resolve(root, Path::new(".")).unwrap();
+        place.openat2 &= openat2;
+        let (mut file, size) = place.open(Path::new("lib/deep/a")).unwrap();
+        let mut text = String::new();
+        file.read_to_string(&mut text).unwrap();
+        assert_eq!((text.as_str(), size), ("inside", 6));
+        let refused = [
+            "swapped/a",
+            "lib/a",
+            "lib/same/a",
+            "../outside/a",
+            "/etc/passwd",
+            "pipe",
+            "lib",
+            "lib/nothing",
+            "",
+            ".",
+        ];
+        for path in refused {
+            assert!(
+                place.open(Path::new(path)).is_err(),
+                "{path}, openat2: {}",
+                place.openat2
+            );
+        }
+        fs::remove_dir_all(root.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn nothing_is_opened_through_a_link() {
+        check_opening(true, &project("openat2"));
+    }
+
+    #[test]
+    fn nor_where_the_kernel_cannot_resolve_beneath() {
+        check_opening(false, &project("steps"));
+    }
+
+    #[test]
+    fn relative_paths_are_taken_by_whole_names() {
+        let root = project("relative");
+        let place = Place::resolve(&root, Path::new("lib")).unwrap();
+        let inside = place.root.join("lib/deep/a");
+        assert_eq!(place.relative(&inside), Some(Path::new("lib/deep/a")));
+        let evil = PathBuf::from(format!("{}-evil/a", place.root.display()));
+        assert_eq!(place.relative(&evil), None);
+        assert_eq!(place.relative(&place.root), None);
+        fs::remove_dir_all(root.parent().unwrap()).unwrap();
     }
 }

@@ -76,3 +76,75 @@ impl Read for Reader<'_> {
         Ok(count)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::stop::CancelToken;
+    use std::io::{Seek, Write};
+    use std::time::{Duration, Instant};
+
+    fn file(bytes: &[u8], name: &str) -> File {
+        let path = std::env::temp_dir().join(format!("reader-{}-{name}", std::process::id()));
+        let mut file = File::options()
+            .create(true)
+            .truncate(true)
+            .read(true)
+            .write(true)
+            .open(&path)
+            .unwrap();
+        std::fs::remove_file(path).unwrap();
+        file.write_all(bytes).unwrap();
+        file.rewind().unwrap();
+        file
+    }
+
+    fn stop() -> Stop {
+        Stop {
+            token: CancelToken::new(),
+            deadline: Instant::now() + Duration::from_secs(60),
+        }
+    }
+
+    #[test]
+    fn every_size_is_read_whole_whatever_the_size_of_the_reads() {
+        for len in [0, 1, 2, 99, 100, 101, 250, 1_000] {
+            let bytes: Vec<u8> = (0..len).map(|n| n as u8).collect();
+            for step in [1, 3, 64, 100, 5_000] {
+                let (stop, mut head) = (stop(), [0; 100]);
+                let mut reader = Reader::new(file(&bytes, "sizes"), len, &stop, &mut head);
+                let (mut out, mut buf) = (Vec::new(), vec![0; step]);
+                loop {
+                    match reader.read(&mut buf).unwrap() {
+                        0 => break,
+                        read => out.extend_from_slice(&buf[..read]),
+                    }
+                }
+                assert_eq!(out, bytes, "{len} bytes in steps of {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_shrank_ends_and_one_that_claims_no_size_is_read() {
+        for (size, name) in [(500, "shrank"), (0, "none")] {
+            let (stop, mut head) = (stop(), [0; 4]);
+            let mut out = Vec::new();
+            Reader::new(file(b"0123456789", name), size, &stop, &mut head)
+                .read_to_end(&mut out)
+                .unwrap();
+            assert_eq!(out, b"0123456789");
+        }
+    }
+
+    #[test]
+    fn a_large_file_is_left_once_the_token_is_set() {
+        let (stop, mut head) = (stop(), [0; 4]);
+        let mut reader = Reader::new(file(&[b'x'; 100], "stop"), 100, &stop, &mut head);
+        let mut buf = [0; 10];
+        assert_eq!(reader.read(&mut buf).unwrap(), 4);
+        stop.token.cancel();
+        assert!(reader.read(&mut buf).is_err());
+    }
+}

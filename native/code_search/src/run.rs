@@ -35,6 +35,9 @@ pub const MAX_RUNNING: usize = 16;
 
 const MAX_THREADS: usize = 8;
 
+/// Beyond this a deadline has no meaning, and an absurd one would overflow the clock.
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// How often the caller's thread looks at the token. Workers look at it themselves, per file and per read.
 const TOKEN_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -64,7 +67,7 @@ impl Search {
     pub fn run(&self, cancel: &CancelToken, timeout: Duration) -> Result<Report, Error> {
         let stop = Stop {
             token: cancel.clone(),
-            deadline: Instant::now() + timeout,
+            deadline: Instant::now() + timeout.min(MAX_TIMEOUT),
         };
         let slot = Slot::take(&stop)?;
         let (ended, end) = mpsc::channel();
