@@ -182,9 +182,10 @@ impl ProcessGroup {
         let path = parent.join(name);
         fs::create_dir(&path).map_err(|error| error.to_string())?;
         let set_up = fs::write(path.join("pids.max"), count.to_string()).and_then(|()| {
-            fs::OpenOptions::new()
-                .write(true)
-                .open(path.join("cgroup.procs"))
+            let open = |file| fs::OpenOptions::new().write(true).open(path.join(file));
+            // The first hierarchy moves a single thread, which the child is, without stopping all forks of the
+            // machine for milliseconds; the unified one has only the second file.
+            open("tasks").or_else(|_| open("cgroup.procs"))
         });
         match set_up {
             Ok(entry) => Ok(Self { path, entry }),
