@@ -48,8 +48,8 @@ fn reading() -> Vec<CommandGrammar> {
             .takes("time", one_of("atime access use ctime status birth creation mtime modification"))
             .takes("format", one_of("across commas horizontal long single-column verbose vertical"))
             .takes("indicator-style", one_of("none slash file-type classify"))
-            .takes("I ignore hide", Text)
-            .takes("time-style block-size quoting-style", Name)
+            .takes("I ignore hide time-style", Text)
+            .takes("block-size quoting-style", Name)
             .takes("w width T tabsize", Number)
             .refuses("L dereference dereference-command-line", FollowsLinks)
             .rest(READ),

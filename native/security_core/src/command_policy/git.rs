@@ -74,7 +74,8 @@ fn reading(grammar: CommandGrammar) -> CommandGrammar {
         .subcommand(
             command("shortlog")
                 .flags("n s e c numbered summary email committer all no-merges merges")
-                .takes("since after until before author group", Text)
+                .takes("since after until before author", Text)
+                .takes("group", GitFormat)
                 .may_take("w", Name)
                 .first([Revision])
                 .rest(RevisionOrPath)
@@ -190,7 +191,7 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
                 .takes("contains no-contains points-at", Revision)
                 .takes("u set-upstream-to", Revision)
                 .takes("sort", Name)
-                .takes("format", Text)
+                .takes("format", GitFormat)
                 .refuses("edit-description", Interactive)
                 .rest(Revision),
         )
@@ -202,7 +203,7 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
                 .takes("F file", FILE)
                 .takes("contains no-contains points-at", Revision)
                 .takes("sort cleanup", Name)
-                .takes("format", Text)
+                .takes("format", GitFormat)
                 .refuses("s u v sign local-user verify", RunsProgram)
                 .refuses("e edit", Interactive)
                 .rest(Revision),
@@ -318,7 +319,8 @@ fn talking(grammar: CommandGrammar) -> CommandGrammar {
             command("pull")
                 .flags("q v p r ff ff-only no-ff rebase no-rebase autostash no-autostash no-edit quiet verbose prune tags no-tags all stat no-stat squash no-verify")
                 .takes("depth", Number)
-                .takes("s strategy X strategy-option", Name)
+                .takes("s strategy", one_of("ort recursive resolve octopus ours subtree"))
+                .takes("X strategy-option", Name)
                 .refuses("upload-pack o server-option", RunsProgram)
                 .refuses("e edit", Interactive)
                 .refuses("recurse-submodules S gpg-sign", LeavesProject)

@@ -50,6 +50,8 @@ pub enum Kind {
     /// A path of git's: also a quoted pattern, or `:!path` to leave something out. Other magic reaches from the repository's top, which may
     /// lie above the project.
     Pathspec(PathMode),
+    /// Like [`Kind::AnyWithPathsChecked`], without what a shell would read: the program hands it to one.
+    PlainWithPathsChecked,
     /// A file that holds code to run: not standard input, which would be code given in the line.
     Script,
     /// A target of `make`. `NAME=value` could replace the shell that make uses.
@@ -335,7 +337,9 @@ pub(super) fn check(grammar: &CommandGrammar, words: &[Word], place: Place<'_>) 
         paths: Vec::new(),
         operands: 0,
         replaced_first: false,
+        held_first: None,
         held: None,
+        directories: 0,
         argv_at: 0,
         subcommand: None,
     };
@@ -367,7 +371,11 @@ struct Scan<'a> {
     paths: Vec<PathArg>,
     operands: usize,
     replaced_first: bool,
+    /// The first operand, where an option anywhere may decide what it is.
+    held_first: Option<Held>,
     held: Option<Held>,
+    /// How many of the paths are folders that the rest works in.
+    directories: usize,
     /// The place in `argv` of the word that is being judged.
     argv_at: usize,
     subcommand: Option<Text>,
@@ -420,33 +428,37 @@ impl<'a> Scan<'a> {
                 .collect();
             return Err(denial);
         }
-        self.judge_held(true)
+        self.judge_held()
     }
 
-    /// Judges the operand that was held back. Options may follow the last operand, so which one that is shows only at the end.
-    fn judge_held(&mut self, is_last: bool) -> Result<()> {
-        let Some(Held { word, argv }) = self.held.take() else {
-            return Ok(());
-        };
+    /// Judges the operands that were held back, now that every option is known.
+    fn judge_held(&mut self) -> Result<()> {
         let grammar = self.grammar;
-        let is_last = is_last && self.operands > 1 && !self.replaced_first;
-        let Some(kind) = grammar
-            .last
-            .as_ref()
-            .filter(|_| is_last)
-            .or(grammar.rest.as_ref())
-        else {
-            return Ok(());
+        if let Some(first) = self.held_first.take() {
+            let leading = grammar.leading.first().filter(|_| !self.replaced_first);
+            self.judge(first, leading.or(grammar.rest.as_ref()), leading.is_some())?;
+        }
+        if let Some(last) = self.held.take() {
+            let own = grammar
+                .last
+                .as_ref()
+                .filter(|_| self.operands > 1 && !self.replaced_first);
+            self.judge(last, own.or(grammar.rest.as_ref()), own.is_some())?;
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, held: Held, kind: Option<&Kind>, alone: bool) -> Result<()> {
+        let here = std::mem::replace(&mut self.at, held.word);
+        let words = self.words;
+        let (Some(kind), Some(word)) = (kind, words.get(held.word)) else {
+            return Err(self.deny(DenialKind::UnexpectedArgument));
         };
-        let Some(found) = self.words.get(word) else {
-            return Ok(());
-        };
-        let here = std::mem::replace(&mut self.at, word);
-        if found.is_glob() && is_last {
+        if alone && word.is_glob() {
             return Err(self.deny(DenialKind::GlobNotAllowed));
         }
-        self.argv_at = argv;
-        self.value(kind, found.text())?;
+        self.argv_at = held.argv;
+        self.value(kind, word.text())?;
         self.at = here;
         Ok(())
     }
@@ -609,33 +621,38 @@ impl<'a> Scan<'a> {
 
     fn operand(&mut self, word: &Word) -> Result<()> {
         let grammar = self.grammar;
-        let nth = self.operands + usize::from(self.replaced_first);
+        let nth = self.operands;
         self.operands += 1;
         if grammar.style == Style::Words && ["!", "(", ")", ","].contains(&word.text()) {
             self.push(word.clone());
             return Ok(());
         }
-        let kind = match grammar.leading.get(nth).or(grammar.rest.as_ref()) {
-            Some(kind) => kind,
-            None => return Err(self.deny(DenialKind::UnexpectedArgument)),
+        let Some(kind) = grammar.leading.get(nth).or(grammar.rest.as_ref()) else {
+            return Err(self.deny(DenialKind::UnexpectedArgument));
         };
+        self.push(word.clone());
+        let next = Held {
+            word: self.at,
+            argv: self.argv_at,
+        };
+        if nth == 0 && !grammar.leading.is_empty() && !grammar.instead_of_first.is_empty() {
+            self.held_first = Some(next);
+            return Ok(());
+        }
         // A pattern may become many words, so it may only stand where many words of one kind may.
         let many =
             matches!(kind, Kind::Path(_) | Kind::Pathspec(_)) && nth >= grammar.leading.len();
         if word.is_glob() && !many {
             return Err(self.deny(DenialKind::GlobNotAllowed));
         }
-        self.push(word.clone());
-        if grammar.last.is_some() {
-            let next = Held {
-                word: self.at,
-                argv: self.argv_at,
-            };
-            self.judge_held(false)?;
-            self.held = Some(next);
-            return Ok(());
+        if grammar.last.is_none() {
+            return self.value(kind, word.text());
         }
-        self.value(kind, word.text())
+        // Options may follow the last operand, so which one that is shows only at the end.
+        match self.held.replace(next) {
+            Some(before) => self.judge(before, grammar.rest.as_ref(), false),
+            None => Ok(()),
+        }
     }
 
     fn push(&mut self, word: Word) {
@@ -673,7 +690,7 @@ impl<'a> Scan<'a> {
                     && !has_parent(value)
             }
             Kind::OneOf(words) => words.iter().any(|word| word == value),
-            Kind::GitFormat => !value.contains("%G"),
+            Kind::GitFormat => !value.contains("%G") && !value.contains("%(signature"),
             Kind::DateFormat => value.starts_with('+'),
             Kind::Path(mode) => return self.path(value, *mode),
             Kind::Pathspec(mode) => {
@@ -686,12 +703,22 @@ impl<'a> Scan<'a> {
                 }
                 false
             }
-            Kind::Script if value == "-" => {
+            // Without a dot or a slash it may be a word of the runtime's own (`node inspect`, `elixir +iex`).
+            Kind::Script if value.starts_with(['-', '+']) || !value.contains(['.', '/']) => {
                 return Err(self
                     .deny(DenialKind::OptionRefused)
                     .because(Reason::EvaluatesCode));
             }
             Kind::Script => return self.path(value, PathMode::Read),
+            Kind::PlainWithPathsChecked => {
+                if value
+                    .chars()
+                    .all(|c| c.is_alphanumeric() || "_-./:=,@%+ ".contains(c))
+                {
+                    return self.any_text(value);
+                }
+                false
+            }
             Kind::MakeTarget => {
                 let plain = value
                     .chars()
@@ -699,6 +726,11 @@ impl<'a> Scan<'a> {
                 plain && self.inside(value, PathMode::Read).is_ok()
             }
             Kind::Directory => {
+                // Some programs change the folder only after reading every option, so none before it may hold a path.
+                if self.paths.len() > self.directories || self.operands > 0 {
+                    return Err(self.deny(DenialKind::UnexpectedArgument));
+                }
+                self.directories += 1;
                 self.path(value, PathMode::Read)?;
                 self.cwd = match self.root.and_then(|root| lexical::strip_root(value, root)) {
                     Some(below) => below.to_owned(),
@@ -706,6 +738,7 @@ impl<'a> Scan<'a> {
                 };
                 true
             }
+            Kind::Revision if value == "-" => true,
             Kind::Revision => {
                 !value.starts_with('-')
                     && value.bytes().all(|b| b > 0x20 && b != 0x7f)
@@ -866,6 +899,7 @@ impl Kind {
     pub fn describe(&self) -> String {
         match self {
             Kind::Text | Kind::AnyWithPathsChecked => "TEXT".into(),
+            Kind::PlainWithPathsChecked => "TEXT without shell characters".into(),
             Kind::Name => "NAME".into(),
             Kind::Number => "NUMBER".into(),
             Kind::OneOf(words) => words.join("|"),
@@ -876,7 +910,7 @@ impl Kind {
             Kind::Directory => "DIRECTORY".into(),
             Kind::RevisionOrPath => "REVISION or PATH".into(),
             Kind::Revision => "REVISION".into(),
-            Kind::GitFormat => "FORMAT without %G".into(),
+            Kind::GitFormat => "FORMAT without %G and %(signature)".into(),
             Kind::DateFormat => "+FORMAT".into(),
             Kind::LineRange => "RANGE:PATH".into(),
         }

@@ -538,9 +538,7 @@ impl CommandPolicy {
     /// Decides a line.
     pub fn check(&self, line: &str, place: Place<'_>) -> Result<Plan> {
         let mut pipelines = syntax::parse(line)?.into_iter().peekable();
-        let mut cwd = place.cwd.trim_matches('/').to_owned();
-        lexical::check_within(&cwd, "", None)
-            .map_err(|fault| Denial::new(fault.into()).with_argument(&cwd))?;
+        let mut cwd = self.enter(place.cwd, "", place)?;
         // `cd DIR && ...` at the start only says where the rest runs, so it needs no shell.
         while let Some(pipeline) = pipelines.peek() {
             let first = pipeline.commands.first().filter(|command| {

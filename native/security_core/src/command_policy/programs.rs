@@ -8,7 +8,7 @@ use super::grammar::{CommandGrammar, Kind, PathMode, one_of};
 use super::word::Word;
 use super::{Command, Denial, DenialKind, MixCall, Network, Result};
 use crate::mix_policy::MixPolicy;
-use Kind::{AnyWithPathsChecked, Name, Number};
+use Kind::{AnyWithPathsChecked, Name, Number, PlainWithPathsChecked};
 
 const READ: Kind = Kind::Path(PathMode::Read);
 
@@ -216,8 +216,8 @@ fn cargo() -> CommandGrammar {
         .subcommand(
             command("tree")
                 .with(building)
-                .flags("d duplicates i")
-                .takes("e edges depth prefix charset invert prune", Name),
+                .flags("d duplicates")
+                .takes("e edges i invert depth prefix charset prune", Name),
         )
         .subcommand(
             command("metadata")
@@ -247,19 +247,23 @@ fn npm() -> CommandGrammar {
         )
         .refuses_subcommands("uninstall update add remove", ChangesDependencies)
         .refuses_subcommands("start restart stop", NeverEnds)
-        .subcommand(command("test").with(common).passes_on(AnyWithPathsChecked))
-        .subcommand(command("t").with(common).passes_on(AnyWithPathsChecked))
+        .subcommand(
+            command("test")
+                .with(common)
+                .passes_on(PlainWithPathsChecked),
+        )
+        .subcommand(command("t").with(common).passes_on(PlainWithPathsChecked))
         .subcommand(
             command("run")
                 .with(common)
                 .first([Name])
-                .passes_on(AnyWithPathsChecked),
+                .passes_on(PlainWithPathsChecked),
         )
         .subcommand(
             command("run-script")
                 .with(common)
                 .first([Name])
-                .passes_on(AnyWithPathsChecked),
+                .passes_on(PlainWithPathsChecked),
         )
         .subcommand(command("ci").with(common))
         .subcommand(command("install").with(common))
@@ -273,7 +277,7 @@ fn make() -> CommandGrammar {
     command("make")
         .flags("B k n q s S w always-make keep-going dry-run just-print question silent quiet print-directory no-print-directory version")
         .may_take("j jobs l load-average", Number)
-        .takes("O output-sync", one_of("target line recurse none"))
+        .may_take("O output-sync", one_of("target line recurse none"))
         .takes("C directory", Kind::Directory)
         .takes("f file makefile", READ)
         .refuses("eval e E environment-overrides", EvaluatesCode)

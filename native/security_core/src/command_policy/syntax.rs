@@ -137,25 +137,28 @@ fn look_at_tokens(tokens: &[Token]) -> Result<()> {
         return Err(Denial::new(DenialKind::TooLong));
     }
     let mut expect_command = true;
+    let mut expect_target = false;
     for (index, token) in tokens.iter().enumerate() {
+        let is_target = std::mem::take(&mut expect_target);
+        if let Token::Word(word, _) = token {
+            // The parser reads digits before `<` or `>` as a descriptor, and overflows on long ones.
+            let before_redirection = matches!(tokens.get(index + 1), Some(Token::Operator(next, _)) if next.starts_with(['<', '>']));
+            if before_redirection && word.len() > 3 && word.bytes().all(|b| b.is_ascii_digit()) {
+                return Err(Denial::new(DenialKind::RedirectionRefused).with_argument(word));
+            }
+        }
         match token {
+            // Any word may name a file.
+            Token::Word(..) if is_target => {}
             Token::Word(word, _) if expect_command && RESERVED.contains(&word.as_str()) => {
                 return Err(Denial::new(DenialKind::ControlStructure).with_argument(word));
             }
             // `! command` is a pipeline; the word after it is still a command.
             Token::Word(word, _) if expect_command && word == "!" => {}
-            Token::Word(word, _) => {
-                expect_command = false;
-                // The parser reads digits before `<` or `>` as a descriptor, and overflows on long ones.
-                let before_redirection = matches!(tokens.get(index + 1), Some(Token::Operator(next, _)) if next.starts_with(['<', '>']));
-                if before_redirection && word.len() > 3 && word.bytes().all(|b| b.is_ascii_digit())
-                {
-                    return Err(Denial::new(DenialKind::RedirectionRefused).with_argument(word));
-                }
-            }
+            Token::Word(..) => expect_command = false,
             Token::Operator(operator, _) => match operator.as_str() {
                 "|" | "|&" | "&&" | "||" | ";" | "\n" => expect_command = true,
-                "<" | ">" | ">>" | ">&" | "&>" | "&>>" | ">|" => {}
+                "<" | ">" | ">>" | ">&" | "&>" | "&>>" | ">|" => expect_target = true,
                 "<>" | "<&" => {
                     return Err(Denial::new(DenialKind::RedirectionRefused).with_argument(operator));
                 }

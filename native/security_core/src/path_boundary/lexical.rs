@@ -114,9 +114,11 @@ fn check_text(path: &str) -> Result<(), PathFault> {
 }
 
 fn depth_of(cwd: &str) -> usize {
-    cwd.split('/')
-        .filter(|part| !part.is_empty() && *part != ".")
-        .count()
+    cwd.split('/').fold(0usize, |depth, part| match part {
+        "" | "." => depth,
+        ".." => depth.saturating_sub(1),
+        _ => depth + 1,
+    })
 }
 
 #[cfg(test)]
@@ -158,6 +160,11 @@ mod tests {
             Err(PathFault::Traversal)
         );
         assert_eq!(check_within("..", "", None), Err(PathFault::Traversal));
+        assert_eq!(
+            check_within("../x", "lib/..", None),
+            Err(PathFault::Traversal),
+            "the folder itself goes up"
+        );
         assert_eq!(
             check_within("a/../../a", "", None),
             Err(PathFault::Traversal),

@@ -394,7 +394,13 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(Resolved {
-            absolute: self.boundary.real.join(&self.at),
+            // Joining an empty path would add a slash.
+            absolute: self
+                .boundary
+                .real
+                .components()
+                .chain(self.at.components())
+                .collect(),
             relative: self.at,
             exists: self.found != Found::Missing,
             is_dir: self.found == Found::Directory,
