@@ -984,4 +984,39 @@ mod tests {
         };
         assert_eq!(broken_by(change_then_clear), (551, BrokenKind::Chain));
     }
+
+    #[test]
+    fn the_index_of_sessions_lists_what_is_in_the_ring_and_nothing_else() {
+        let clock = Arc::new(ManualClock::new(Duration::from_secs(1)));
+        let log = AuditLog::new(50, &[1; 32], clock).unwrap();
+        for n in 0..1_000_u32 {
+            log.append(&Invocation {
+                session: &(n % 7 + n / 100).to_be_bytes(),
+                tool: b"t",
+                status: Status::Ok,
+                duration_us: 0,
+                args_hash: None,
+            });
+            match n % 83 {
+                11 => log.clear_session(&(n % 7).to_be_bytes()),
+                22 => log.set_capacity(20).unwrap(),
+                33 => log.set_capacity(60).unwrap(),
+                _ => {}
+            }
+            let ring = log.ring.lock();
+            let mut listed: Vec<_> = ring
+                .sessions
+                .iter()
+                .flat_map(|(session, ids)| ids.iter().map(|&id| (id, Arc::clone(session))))
+                .collect();
+            listed.sort_unstable();
+            let held: Vec<_> = ring
+                .ids()
+                .filter_map(|id| Some((id, ring.get(id)?.content.as_ref()?.session.clone())))
+                .collect();
+            assert_eq!(listed, held);
+            assert_eq!(ring.with_content, held.len());
+            assert!(ring.sessions.values().all(|ids| !ids.is_empty()));
+        }
+    }
 }

@@ -714,3 +714,71 @@ impl Usage {
 fn within(stamp: u64, now: u64, window_ns: u64) -> bool {
     now.saturating_sub(stamp) < window_ns
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::clock::ManualClock;
+
+    impl RateLimiter {
+        /// What the parts of the limiter say about each other must agree; what does not would stay in memory forever.
+        fn assert_consistent(&self) {
+            let (mut keys, mut allocated) = (0, 0);
+            for shard in &self.shards {
+                let shard = shard.0.lock();
+                let mut held: Vec<_> = shard.keys.iter().map(|key| (key.session, key.id)).collect();
+                let mut listed: Vec<_> = shard
+                    .sessions
+                    .iter()
+                    .flat_map(|listed| listed.keys.iter().map(|&id| (listed.session, id)))
+                    .collect();
+                held.sort_unstable();
+                listed.sort_unstable();
+                assert_eq!(held, listed);
+                assert!(shard.sessions.iter().all(|listed| !listed.keys.is_empty()));
+                keys += shard.keys.len();
+                allocated += shard
+                    .keys
+                    .iter()
+                    .map(|key| key.stamps.allocated())
+                    .sum::<usize>();
+            }
+            assert_eq!(self.usage.keys.load(Ordering::Relaxed), keys);
+            assert_eq!(self.usage.stamps.load(Ordering::Relaxed), allocated);
+            assert!(keys <= self.capacity.keys && allocated <= self.capacity.stamps);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_left_behind(steps in prop::collection::vec((0..20_u8, 0..4_u8, 0..6_u8), 1..300)) {
+            let clock = Arc::new(ManualClock::default());
+            let capacity = Capacity {
+                keys: 12,
+                session_keys_per_shard: 1,
+                stamps: 100,
+            };
+            let limiter = RateLimiter::new(capacity, clock.clone());
+            for (step, session, tool) in steps {
+                match step {
+                    0 => limiter.clear_session(&[session]),
+                    1 => drop(limiter.cleanup(tool.into())),
+                    2 => drop(limiter.make_room()),
+                    3 => clock.advance(Duration::from_millis(tool.into())),
+                    4 if session == 0 && tool == 0 => limiter.clear_all(),
+                    _ => {
+                        let rate = Rate::constant(30, 4 + u64::from(tool));
+                        for _ in 0..step {
+                            limiter.check(&[session], &[tool], rate);
+                        }
+                    }
+                }
+            }
+            limiter.assert_consistent();
+        }
+    }
+}
