@@ -767,7 +767,7 @@ mod tests {
                 match step {
                     0 => limiter.clear_session(&[session]),
                     1 => drop(limiter.cleanup(tool.into())),
-                    2 => drop(limiter.make_room()),
+                    2 => limiter.make_room(),
                     3 => clock.advance(Duration::from_millis(tool.into())),
                     4 if session == 0 && tool == 0 => limiter.clear_all(),
                     _ => {
