@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use security_core::clock::ManualClock;
-use security_core::decision::{Consented, Decider, Decision, Granted, Request};
+use security_core::decision::{Consented, Decider, Decision, Granted, Part, Request};
 use security_core::permissions::{
     GrantError, GrantLimits, Grants, Policy, SessionGrants, TOOL_TIERS, Tier,
 };
@@ -215,6 +215,52 @@ fn the_rate_is_asked_first_and_a_denied_call_has_used_its_slot() {
         decider.decide(call("ets_inspect")),
         allowed(Tier::Privileged)
     );
+}
+
+#[test]
+fn one_question_asked_alone_answers_like_the_whole() {
+    let (decider, _) = decider(Policy::default());
+    let careful = Request {
+        requires_consent: true,
+        ..call("ets_inspect")
+    };
+    let missing_consent = Decision::ConsentRequired {
+        tier: Tier::Privileged,
+    };
+    // Only the question of the rate uses slots, of which there are five.
+    for _ in 0..10 {
+        assert_eq!(
+            decider.decide_part(Part::Permission, careful),
+            denied(Tier::Privileged, Tier::ReadOnly)
+        );
+        assert_eq!(decider.decide_part(Part::Consent, careful), missing_consent);
+    }
+    for _ in 0..4 {
+        assert_eq!(
+            decider.decide_part(Part::Rate, careful),
+            allowed(Tier::Privileged)
+        );
+    }
+    assert_eq!(
+        decider.decide_part(Part::All, careful),
+        denied(Tier::Privileged, Tier::ReadOnly)
+    );
+    for part in [Part::Rate, Part::All] {
+        assert!(matches!(
+            decider.decide_part(part, careful),
+            Decision::RateLimited { .. }
+        ));
+    }
+    decider
+        .grants()
+        .record_consent(b"s", b"ets_inspect")
+        .unwrap();
+    for part in [Part::Permission, Part::Consent] {
+        assert_eq!(
+            decider.decide_part(part, careful),
+            allowed(Tier::Privileged)
+        );
+    }
 }
 
 #[test]
