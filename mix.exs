@@ -50,7 +50,7 @@ defmodule Mix.Tasks.Compile.JidoNative do
   @moduledoc false
   # Builds the cargo workspace under native/ and puts what it made into priv/native.
   #
-  # Cargo itself decides what is stale; a build with nothing to do costs about a tenth of a second.
+  # Cargo is asked only when a source is newer than what it made last.
   # The artefacts are always built with the release profile, in every Mix environment: they are shared by
   # dev, test and prod through one priv directory, and an unoptimised redactor would be felt in each call.
 
@@ -69,16 +69,17 @@ defmodule Mix.Tasks.Compile.JidoNative do
     File.mkdir_p!(destination)
     Mix.Project.build_structure()
 
+    if fresh?(native, destination), do: {:noop, []}, else: make(native, destination)
+  end
+
+  defp make(native, destination) do
+    target = System.get_env("CARGO_TARGET_DIR") || Path.join(native, "target")
+
     with {:ok, cargo} <- find_cargo(),
          :ok <- check_version(cargo),
-         target = System.get_env("CARGO_TARGET_DIR") || Path.join(native, "target"),
          :ok <- build(cargo, native, target, File.ls!(destination) == []) do
-      changed =
-        for artefact <- artefacts(),
-            install(Path.join([target, "release"]), destination, artefact),
-            do: artefact
-
-      {if(changed == [], do: :noop, else: :ok), []}
+      for artefact <- artefacts(), do: install(Path.join(target, "release"), destination, artefact)
+      {:ok, []}
     else
       {:error, message} ->
         Mix.shell().error(message)
@@ -168,18 +169,34 @@ defmodule Mix.Tasks.Compile.JidoNative do
     end
   end
 
+  # Cargo would say the same, but takes a lock in its target folder for it: a confined command that only compiles a project
+  # which has this library as a path dependency can't write there.
+  defp fresh?(native, destination) do
+    installed = for {_built, name} <- artefacts(), do: modified(Path.join(destination, name))
+    patterns = ~w(Cargo.toml Cargo.lock */Cargo.toml */src/** */data/**)
+    sources = Enum.flat_map(patterns, &Path.wildcard(Path.join(native, &1)))
+    Enum.max(Enum.map(sources, &modified/1), fn -> 0 end) < Enum.min(installed)
+  end
+
+  defp modified(path) do
+    case File.stat(path, time: :posix) do
+      {:ok, %{mtime: time}} -> time
+      {:error, _reason} -> 0
+    end
+  end
+
   # A running VM may have the old file mapped: replacing it by rename leaves that mapping whole.
   defp install(from, to, {built, installed}) do
     source = Path.join(from, built)
     target = Path.join(to, installed)
 
     if same?(source, target) do
-      false
+      File.touch!(target)
     else
       temporary = "#{target}.#{System.pid()}.new"
       File.cp!(source, temporary)
+      File.touch!(temporary)
       File.rename!(temporary, target)
-      true
     end
   end
 

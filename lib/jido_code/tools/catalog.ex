@@ -10,7 +10,16 @@ defmodule JidoCode.Tools.Catalog do
       :error
   """
 
-  @sources [JidoCode.Tools.Definitions.Elixir]
+  alias JidoCode.Tools.Definitions
+
+  @sources [
+    Definitions.Elixir,
+    Definitions.GrepSearch,
+    Definitions.BashExecute,
+    Definitions.BashBackground,
+    Definitions.BashOutput,
+    Definitions.KillShell
+  ]
 
   @doc "All definitions, in a stable order."
   @spec all() :: [map()]

@@ -13,6 +13,7 @@ defmodule JidoCode.Tools.Sessions do
   use GenServer
 
   alias JidoCode.Tools.Security.{Core, Native, Permissions, RateLimiter}
+  alias JidoCode.Tools.Shells
 
   # How often expired rate windows are dropped and idle sessions looked for.
   @sweep_ms 30_000
@@ -77,5 +78,6 @@ defmodule JidoCode.Tools.Sessions do
   defp clear(session_id) do
     Permissions.clear_session(session_id)
     RateLimiter.clear_session(session_id)
+    Shells.end_session(session_id)
   end
 end

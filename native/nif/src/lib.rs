@@ -5,6 +5,7 @@
 
 mod audit;
 mod code_search;
+mod commands;
 mod core;
 mod json;
 mod limits;
@@ -65,6 +66,14 @@ mod atoms {
         config,
         // kinds of a task option's value
         flag,
+        // command plans
+        denied,
+        then,
+        and_ = "and",
+        or_ = "or",
+        read,
+        append,
+        same,
         integer,
         text,
         path,

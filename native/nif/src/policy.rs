@@ -17,7 +17,7 @@ use crate::atoms;
 /// Arguments of more bytes than this are judged on a dirty scheduler.
 const NORMAL_BYTES: usize = 16 * 1024;
 
-pub struct Policy(MixPolicy);
+pub struct Policy(pub MixPolicy);
 
 #[rustler::resource_impl]
 impl Resource for Policy {}
@@ -88,20 +88,25 @@ fn mix_policy_new(settings: PolicySettings) -> NifResult<ResourceArc<Policy>> {
     Ok(ResourceArc::new(Policy(policy)))
 }
 
-fn denial_term<'a>(env: Env<'a>, denial: &Denial) -> Term<'a> {
+/// A denial as `{kind, task, argument, reason, allowed, {alias, step} | nil}`.
+pub fn denial_fields<'a>(env: Env<'a>, denial: &Denial) -> Term<'a> {
     let place = denial
         .alias
         .as_ref()
         .map(|place| (place.name.clone(), place.step as u64));
-    let denial = (
+    (
         denial.kind.as_str(),
         denial.task.as_str(),
         denial.argument.as_deref(),
         denial.reason.as_str(),
         denial.allowed.clone(),
         place,
-    );
-    (atoms::error(), denial).encode(env)
+    )
+        .encode(env)
+}
+
+fn denial_term<'a>(env: Env<'a>, denial: &Denial) -> Term<'a> {
+    (atoms::error(), denial_fields(env, denial)).encode(env)
 }
 
 fn check<'a>(

@@ -92,35 +92,86 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
     about = if command, do: "#{command}: ", else: ""
 
     case kind do
-      "command_not_allowed" -> "Command not allowed: #{subject}." <> allowed(allowed)
-      "shell_interpreter_blocked" -> "Shell interpreters are blocked: #{subject}. Give the command itself."
-      "launcher_blocked" -> "Command not allowed: #{subject} runs other programs. Give the program itself."
-      "builtin_blocked" -> "Command not allowed: #{subject} is a statement of a shell, and no shell runs this."
-      "path_traversal_blocked" -> "Path traversal not allowed in argument: #{subject}"
-      "absolute_path_blocked" -> "Absolute paths outside project not allowed: #{subject}"
-      "protected_path" -> "#{about}this path must not be changed by a tool: #{subject}"
-      "empty_command" -> "The command is empty"
-      "too_long" -> "The command is too long"
-      "too_many_commands" -> "The line has too many commands"
-      "invalid_characters" -> "The command holds control characters"
-      "unterminated_quote" -> "The command has a quote that is not closed"
-      "mix_refused" -> mix_refused(mix)
-      "subcommand_not_allowed" -> "#{about}subcommand not allowed: #{subject}#{why(reason)}." <> allowed(allowed)
-      "network_blocked" -> "#{about}talks to other machines, which is off. " <> config_hint(allowed)
-      "unknown_option" -> "#{about}option not allowed: #{subject}." <> allowed(allowed)
-      "option_refused" -> "#{about}option not allowed: #{subject}#{why(reason)}." <> allowed(allowed)
-      "missing_value" -> "#{about}#{subject} needs a value." <> allowed(allowed)
-      "unexpected_value" -> "#{about}#{subject} takes no value"
-      "invalid_value" -> "#{about}wrong value: #{subject}#{why(reason)}." <> allowed(allowed)
-      "unexpected_argument" -> "#{about}one argument too many: #{subject}." <> allowed(allowed)
-      "missing_argument" -> "#{about}an argument is missing." <> allowed(allowed)
-      "glob_not_allowed" -> "#{about}a file name pattern is not allowed here: #{subject}"
-      "redirection_refused" -> "Redirection not allowed: #{subject}. Files inside the project and 2>&1 are."
-      syntax -> "Shell syntax not allowed: #{syntax(syntax)} #{subject}" |> String.trim_trailing()
+      "command_not_allowed" ->
+        "Command not allowed: #{subject}." <> allowed(allowed)
+
+      "shell_interpreter_blocked" ->
+        "Shell interpreters are blocked: #{subject}. Give the command itself."
+
+      "launcher_blocked" ->
+        "Command not allowed: #{subject} runs other programs. Give the program itself."
+
+      "builtin_blocked" ->
+        "Command not allowed: #{subject} is a statement of a shell, and no shell runs this."
+
+      "path_traversal_blocked" ->
+        "Path traversal not allowed in argument: #{subject}"
+
+      "absolute_path_blocked" ->
+        "Absolute paths outside project not allowed: #{subject}"
+
+      "protected_path" ->
+        "#{about}this path must not be changed by a tool: #{subject}"
+
+      "empty_command" ->
+        "The command is empty"
+
+      "too_long" ->
+        "The command is too long"
+
+      "too_many_commands" ->
+        "The line has too many commands"
+
+      "invalid_characters" ->
+        "The command holds control characters"
+
+      "unterminated_quote" ->
+        "The command has a quote that is not closed"
+
+      "mix_refused" ->
+        mix_refused(mix)
+
+      "subcommand_not_allowed" ->
+        "#{about}subcommand not allowed: #{subject}#{why(reason)}." <> allowed(allowed)
+
+      "network_blocked" ->
+        "#{about}talks to other machines, which is off. " <> config_hint(allowed)
+
+      "unknown_option" ->
+        "#{about}option not allowed: #{subject}." <> allowed(allowed)
+
+      "option_refused" ->
+        "#{about}option not allowed: #{subject}#{why(reason)}." <> allowed(allowed)
+
+      "missing_value" ->
+        "#{about}#{subject} needs a value." <> allowed(allowed)
+
+      "unexpected_value" ->
+        "#{about}#{subject} takes no value"
+
+      "invalid_value" ->
+        "#{about}wrong value: #{subject}#{why(reason)}." <> allowed(allowed)
+
+      "unexpected_argument" ->
+        "#{about}one argument too many: #{subject}." <> allowed(allowed)
+
+      "missing_argument" ->
+        "#{about}an argument is missing." <> allowed(allowed)
+
+      "glob_not_allowed" ->
+        "#{about}a file name pattern is not allowed here: #{subject}"
+
+      "redirection_refused" ->
+        "Redirection not allowed: #{subject}. Files inside the project and 2>&1 are."
+
+      syntax ->
+        "Shell syntax not allowed: #{syntax(syntax)} #{subject}" |> String.trim_trailing()
     end
   end
 
-  defp syntax("substitution"), do: "substitutions are not run; run the inner command first and use its output."
+  defp syntax("substitution"),
+    do: "substitutions are not run; run the inner command first and use its output."
+
   defp syntax("expansion"), do: "variables and ~ are not expanded; write the value itself."
   defp syntax("brace_expansion"), do: "braces are not expanded; write the words themselves."
   defp syntax("subshell"), do: "subshells are not run; join commands with && || ; and |."
@@ -134,7 +185,14 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
   defp mix_refused(nil), do: "This call of mix is not allowed"
 
   defp mix_refused({kind, task, argument, reason, allowed, place}) do
-    MixPolicy.format(%{kind: kind, task: task, argument: argument, reason: reason, allowed: allowed, alias: place})
+    MixPolicy.format(%{
+      kind: kind,
+      task: task,
+      argument: argument,
+      reason: reason,
+      allowed: allowed,
+      alias: place
+    })
   end
 
   defp allowed([]), do: ""
@@ -162,7 +220,9 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
 
   # Built anew only when the configuration changed.
   defp policy do
-    settings = {MixPolicy.native(), names!(), Config.get(:git_network, false) == true, Config.get(:git_push, false) == true}
+    settings =
+      {MixPolicy.native(), names!(), Config.get(:git_network, false) == true,
+       Config.get(:git_push, false) == true}
 
     case :persistent_term.get(__MODULE__, nil) do
       {^settings, policy} ->
@@ -182,7 +242,8 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
     if is_list(names) and Enum.all?(names, &is_binary/1) do
       names
     else
-      raise ArgumentError, "config :jido_code, :allowed_commands takes a list of strings, got: #{inspect(names, limit: 5)}"
+      raise ArgumentError,
+            "config :jido_code, :allowed_commands takes a list of strings, got: #{inspect(names, limit: 5)}"
     end
   end
 end

@@ -1,0 +1,224 @@
+defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
+  @moduledoc """
+  The `run_exunit` tool: the project's tests, with structured results.
+
+  The result has these keys:
+
+    * `"passed"` - true only when Mix ended with exit code 0, the suite came to its end, and at least one test ran
+    * `"summary"` - `total`, `passed`, `failed`, `skipped`, `excluded`, `invalid`; null when no test started
+    * `"failures"` - for each: `test`, `module`, `file`, `line`, `kind`, `message`, `diff`, `stacktrace`
+    * `"timing"` - `total_seconds`, `async_seconds`, `load_seconds`, `seed`, and the `slowest` tests
+    * `"running"` - the tests that were running when time ran out
+    * `"output"`, `"stderr"`, `"exit_code"`, `"confinement"` - as in `mix_task`
+    * `"note"` - only when there is something to say
+
+  The results come from a formatter that is loaded into the project's own Mix, not from what is printed: a test can print
+  what it likes. The project is not touched.
+
+  `path` is a test file or folder inside the project's test paths. `timeout` is 120 seconds by default and at most 300; a run
+  that is ended by it answers with what was done by then.
+  """
+
+  use JidoCode.Tools.Behaviours.SecureHandler
+
+  alias JidoCode.Tools.{Command, Definitions, Operation, Project, Workspace}
+  alias JidoCode.Tools.Command.Output
+  alias JidoCode.Tools.Project.TestEvents
+
+  @default_timeout 120_000
+  @max_timeout 300_000
+
+  # Failures tell more than the output around them, so they get the larger part of the 30,000 characters.
+  @keep [stdout: {3_000, 6_000}, stderr: {1_500, 1_500}]
+  @failures_budget 15_000
+
+  @impl true
+  def security_properties, do: %{tier: :execute, timeout_ms: @default_timeout}
+
+  @doc "Runs the tool; see the module's documentation for the result."
+  @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
+  def execute(args, context) do
+    Operation.run(
+      %{
+        definition: Definitions.Elixir.run_exunit(),
+        event: [:jido_code, :elixir, :run_exunit],
+        label: "test"
+      },
+      args,
+      context,
+      &run/2
+    )
+  end
+
+  defp run(args, context) do
+    timeout = timeout(args["timeout"])
+    deadline = now() + timeout
+
+    with {:ok, arguments} <- arguments(args),
+         {:ok, root} <- Workspace.root(context),
+         {:ok, facts} <- Project.Mix.facts(root, "test"),
+         :ok <- inside_tests(root, args["path"], facts),
+         :ok <- Project.Mix.approve("test", arguments, "test", facts) do
+      Project.Mix.with_folder(fn folder ->
+        events = Path.join(folder, "events")
+
+        options = [
+          env: "test",
+          timeout: max(deadline - now(), 1),
+          keep: @keep,
+          set: %{"JIDO_EXUNIT_EVENTS" => events},
+          write: [folder],
+          require: Application.app_dir(:jido_code_tools, "priv/exunit/formatter.exs")
+        ]
+
+        formatters = ~w(--formatter JidoCode.Tools.ExUnitFormatter --formatter ExUnit.CLIFormatter)
+
+        root
+        |> Project.Mix.run(["test" | arguments] ++ formatters, options)
+        |> answer(TestEvents.read(events), timeout)
+      end)
+    end
+  end
+
+  defp timeout(timeout) when is_integer(timeout) and timeout > 0, do: min(timeout, @max_timeout)
+  defp timeout(_invalid), do: @default_timeout
+
+  defp arguments(args) do
+    with {:ok, path} <- path(args["path"], args["line"]),
+         {:ok, max_failures} <- positive("max_failures", args["max_failures"]),
+         {:ok, seed} <- seed(args["seed"]) do
+      {:ok,
+       if(args["trace"], do: ["--trace"], else: []) ++
+         path ++
+         option("--only", args["tag"]) ++
+         option("--exclude", args["exclude_tag"]) ++
+         option("--max-failures", max_failures) ++ option("--seed", seed)}
+    end
+  end
+
+  defp path(nil, nil), do: {:ok, []}
+  defp path(nil, _line), do: {:error, "line needs path: give the test file that it is in"}
+
+  defp path("", _line),
+    do: {:error, "path is empty; leave it out to run all tests, or give one in the test/ directory"}
+
+  defp path(path, nil), do: {:ok, [path]}
+  defp path(path, line) when line > 0, do: {:ok, ["#{path}:#{line}"]}
+  defp path(_path, _line), do: {:error, "line must be 1 or more"}
+
+  defp positive(_name, nil), do: {:ok, nil}
+  defp positive(_name, value) when value > 0, do: {:ok, value}
+  defp positive(name, _value), do: {:error, "#{name} must be 1 or more"}
+
+  defp seed(seed) when is_nil(seed) or seed >= 0, do: {:ok, seed}
+  defp seed(_seed), do: {:error, "seed must be 0 or more; 0 keeps the order of the files"}
+
+  defp option(_name, nil), do: []
+  defp option(name, value), do: [name, to_string(value)]
+
+  # The policy judges the text of the path; this judges where it leads.
+  defp inside_tests(_root, nil, _facts), do: :ok
+
+  defp inside_tests(root, path, facts) do
+    places = facts.test_paths || ["test"]
+
+    case Workspace.resolve(root, path) do
+      {:ok, %{relative: relative}} ->
+        if Enum.any?(places, &below?(relative, &1)) or umbrella?(relative),
+          do: :ok,
+          else: {:error, "#{path} is not in the project's test/ directory (#{Enum.join(places, ", ")})"}
+
+      {:error, {_kind, text}} ->
+        {:error, "The path is outside the project: #{text}"}
+    end
+  end
+
+  defp below?(path, place) do
+    place = String.trim_trailing(place, "/")
+    path == place or String.starts_with?(path, place <> "/")
+  end
+
+  defp umbrella?(path), do: match?(["apps", _app, "test" | _rest], Path.split(path))
+
+  defp answer({:ok, %Command.Result{} = result}, events, timeout) do
+    {failures, left_out} = bounded(events.failures)
+    passed? = result.status == :exited and result.exit_code == 0 and events.finished? and ran(events) > 0
+
+    report = %{
+      "passed" => passed?,
+      "summary" => if(events.started?, do: events.summary),
+      "failures" => failures,
+      "timing" => timing(events),
+      "running" => if(passed?, do: [], else: events.running),
+      "output" => Output.text(result.stdout),
+      "stderr" => Output.text(result.stderr),
+      "exit_code" => result.exit_code,
+      "confinement" => result.confinement
+    }
+
+    case {notes(result, events, left_out, timeout), result.status} do
+      {[], _status} -> {:ok, report}
+      {notes, :timeout} -> {:timeout, Map.put(report, "note", Enum.join(notes, " "))}
+      {notes, _status} -> {:ok, Map.put(report, "note", Enum.join(notes, " "))}
+    end
+  end
+
+  defp answer({:error, {:locked, text}}, _events, _timeout), do: {:error, text}
+  defp answer({:error, reason}, _events, _timeout), do: {:error, Command.explain(reason)}
+
+  defp ran(%{summary: summary}), do: summary["passed"] + summary["failed"]
+
+  defp notes(result, events, left_out, timeout) do
+    Enum.concat([
+      if(result.status == :timeout, do: ["Time ran out after #{timeout} ms; the tests were ended."], else: []),
+      if(result.signal, do: ["Mix was ended by #{result.signal}."], else: []),
+      if(not events.started?, do: ["No test started: the output says why."], else: []),
+      if(events.started? and not events.finished? and result.status != :timeout,
+        do: ["The suite did not come to its end."],
+        else: []
+      ),
+      if(events.finished? and ran(events) == 0, do: ["No test ran: nothing matched the filters."], else: []),
+      if(events.max_failures_reached?, do: ["Stopped at max_failures."], else: []),
+      if(left_out > 0, do: ["#{left_out} further failures are left out."], else: [])
+    ])
+  end
+
+  defp timing(%{timing: nil} = events),
+    do: if(events.started?, do: %{"seed" => events.seed, "slowest" => slowest(events)})
+
+  defp timing(%{timing: timing} = events) do
+    %{
+      "total_seconds" => seconds(timing["run_us"]),
+      "async_seconds" => seconds(timing["async_us"]),
+      "load_seconds" => seconds(timing["load_us"]),
+      "seed" => events.seed,
+      "slowest" => slowest(events)
+    }
+  end
+
+  defp slowest(events) do
+    for test <- events.slowest do
+      test |> Map.delete("time_us") |> Map.put("seconds", seconds(test["time_us"]))
+    end
+  end
+
+  defp seconds(nil), do: nil
+  defp seconds(us), do: Float.round(us / 1_000_000, 3)
+
+  # Whole failures while they fit; the texts of the last one are not cut, it is left out.
+  defp bounded(failures) do
+    {kept, _room} =
+      Enum.reduce_while(failures, {[], @failures_budget}, fn failure, {kept, room} ->
+        failure = Map.reject(failure, fn {_key, value} -> value in [nil, []] end)
+        size = failure |> Map.values() |> List.flatten() |> Enum.map(&text_size/1) |> Enum.sum()
+        if size > room, do: {:halt, {kept, 0}}, else: {:cont, {[failure | kept], room - size}}
+      end)
+
+    {Enum.reverse(kept), length(failures) - length(kept)}
+  end
+
+  defp text_size(text) when is_binary(text), do: String.length(text)
+  defp text_size(_other), do: 0
+
+  defp now, do: System.monotonic_time(:millisecond)
+end

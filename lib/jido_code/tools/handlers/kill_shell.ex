@@ -1,0 +1,37 @@
+defmodule JidoCode.Tools.Handlers.KillShell do
+  @moduledoc """
+  The `kill_shell` tool: ends a background command with its whole process tree.
+
+  The result has the keys `"killed"` (false when it had already finished) and `"message"`. The shell is forgotten either way.
+  """
+
+  use JidoCode.Tools.Behaviours.SecureHandler
+
+  alias JidoCode.Tools.{Definitions, Operation, Shells}
+
+  @impl true
+  def security_properties, do: %{tier: :execute, timeout_ms: 30_000}
+
+  @doc "Runs the tool; see the module's documentation for the result."
+  @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
+  def execute(args, context) do
+    Operation.run(
+      %{
+        definition: Definitions.KillShell.kill_shell(),
+        event: [:jido_code, :shell, :kill_shell],
+        label: {:argument, "shell_id"}
+      },
+      args,
+      context,
+      &kill/2
+    )
+  end
+
+  defp kill(%{"shell_id" => id}, context) do
+    case Shells.kill(context[:session_id], id) do
+      :ok -> {:ok, %{"killed" => true, "message" => "The shell was terminated, and all that it had started"}}
+      :already_finished -> {:ok, %{"killed" => false, "message" => "The shell had already finished"}}
+      {:error, :not_found} -> {:error, "Shell not found: #{String.slice(id, 0, 100)}. It may have expired."}
+    end
+  end
+end

@@ -1,0 +1,66 @@
+defmodule JidoCode.Tools.Project.Line do
+  @moduledoc """
+  A command line of the shell tools, judged and made ready to run.
+  """
+
+  alias JidoCode.Tools.{Command, Config, Project, Workspace}
+  alias JidoCode.Tools.Security.CommandPolicy
+
+  @typedoc "What `JidoCode.Tools.Command` takes: the plan, and its options."
+  @type t :: {Command.plan(), keyword()}
+
+  @doc """
+  Judges a line of `tool` by the command policy and, for calls of Mix in it, by the project's aliases.
+
+  The network mode is the one that the line's commands need; `config :jido_code, tool_network: %{"bash_execute" => :none}` sets
+  another for a tool.
+  """
+  @spec prepare(String.t(), String.t(), String.t() | nil, map()) :: {:ok, t()} | {:error, String.t()}
+  def prepare(tool, line, folder, context) do
+    with {:ok, root} <- root(context),
+         {:ok, folder} <- folder(root, folder),
+         {:ok, plan} <- CommandPolicy.plan(line, root, folder),
+         :ok <- approve_mix(plan) do
+      {:ok, {plan.steps, options(tool, plan, root)}}
+    end
+  end
+
+  defp root(context) do
+    with {:error, reason} <- Workspace.root(context),
+         do: {:error, "The project to work in is not known: #{reason}"}
+  end
+
+  defp folder(_root, nil), do: {:ok, ""}
+
+  defp folder(root, folder) do
+    case Workspace.resolve(root, folder) do
+      {:ok, %{directory?: true, relative: relative}} -> {:ok, relative}
+      {:ok, _other} -> {:error, "working_directory is no folder: #{folder}"}
+      {:error, {_kind, text}} -> {:error, "working_directory must be inside the project: #{text}"}
+    end
+  end
+
+  # Mix reads the project of the folder it runs in.
+  defp approve_mix(plan) do
+    Enum.reduce_while(plan.mix, :ok, fn {task, args, env}, :ok ->
+      env = env || "dev"
+
+      with {:ok, facts} <- Project.Mix.facts(plan.cwd, env),
+           :ok <- Project.Mix.approve(task, args, env, facts) do
+        {:cont, :ok}
+      else
+        error -> {:halt, error}
+      end
+    end)
+  end
+
+  defp options(tool, plan, root) do
+    [
+      cd: plan.cwd,
+      env: %{"LANG" => "C.UTF-8", "LC_ALL" => "C.UTF-8"},
+      write: Project.Mix.writable(root),
+      network: Map.get(Config.get(:tool_network, %{}), tool, plan.network),
+      confinement: Config.get(:command_confinement, :best_effort)
+    ]
+  end
+end

@@ -1,0 +1,220 @@
+defmodule JidoCode.Tools.Project.Mix do
+  @moduledoc """
+  Runs Mix in a project, as an OS process of its own, after the policy has agreed to every step of it.
+
+  What the project declares (its aliases, its test paths) is read by a confined child that may write nothing and reach no
+  network; nothing of `mix.exs` is evaluated in this VM.
+
+  ## Configuration
+
+  Under `config :jido_code`:
+
+    * `:mix_network` - the network mode of Mix, default `:all`, for databases and downloads; see `JidoCode.Tools.Command`
+    * `:command_write_paths` - further folders that Mix and other commands may write, for caches in unusual places
+    * `:command_confinement` - `:best_effort` (default) or `:required`
+  """
+
+  alias JidoCode.Tools.{Command, Config}
+  alias JidoCode.Tools.Command.Output
+  alias JidoCode.Tools.Security.MixPolicy
+
+  @typedoc "What `mix.exs` declares. An alias's step that is a function is nil."
+  @type facts :: %{aliases: [{String.t(), [String.t() | nil]}], test_paths: [String.t()] | nil}
+
+  # Loading mix.exs takes some hundred milliseconds; a slow machine is given more.
+  @facts_timeout_ms 20_000
+
+  # Mix says that it waits for another Mix within this time of starting to wait.
+  @lock_message "Waiting for lock on"
+  @lock_patience_ms 5_000
+  @watch_ms 500
+
+  @doc """
+  Reads what the project declares.
+  """
+  @spec facts(String.t(), String.t()) :: {:ok, facts()} | {:error, String.t()}
+  def facts(root, env) do
+    if File.regular?(Path.join(root, "mix.exs")) do
+      with_folder(fn folder -> read_facts(root, env, folder) end)
+    else
+      {:error, "There is no mix.exs in the project's root folder"}
+    end
+  end
+
+  defp read_facts(root, env, folder) do
+    target = Path.join(folder, "facts")
+    script = Application.app_dir(:jido_code_tools, "priv/mix/project.exs")
+
+    options = [
+      cd: root,
+      env: environment(env),
+      timeout: @facts_timeout_ms,
+      keep: {1_000, 1_000},
+      write: [folder],
+      network: :none
+    ]
+
+    case Command.run(["elixir", script, target], options) do
+      {:ok, %{status: :exited, exit_code: 0}} ->
+        decode_facts(target)
+
+      {:ok, %{status: :timeout}} ->
+        {:error, "The project's mix.exs did not load within #{@facts_timeout_ms} ms"}
+
+      {:ok, result} ->
+        {:error, "The project's mix.exs can't be loaded:\n" <> Output.text(result.stderr)}
+
+      {:error, reason} ->
+        {:error, Command.explain(reason)}
+    end
+  end
+
+  # The child is the project's code: what it wrote is checked like any other input.
+  defp decode_facts(target) do
+    with {:ok, binary} when byte_size(binary) <= 1_000_000 <- File.read(target),
+         %{"aliases" => aliases, "test_paths" => paths} <- :erlang.binary_to_term(binary, [:safe]),
+         true <- is_list(aliases) and Enum.all?(aliases, &alias?/1),
+         true <- is_nil(paths) or (is_list(paths) and Enum.all?(paths, &is_binary/1)) do
+      {:ok, %{aliases: aliases, test_paths: paths}}
+    else
+      _other -> {:error, "What the project's mix.exs declares can't be read"}
+    end
+  rescue
+    ArgumentError -> {:error, "What the project's mix.exs declares can't be read"}
+  end
+
+  defp alias?({name, steps}) when is_binary(name) and is_list(steps),
+    do: Enum.all?(steps, &(is_nil(&1) or is_binary(&1)))
+
+  defp alias?(_other), do: false
+
+  @doc """
+  Judges a call by the policy, the project's aliases included.
+  """
+  @spec approve(String.t(), [String.t()], String.t(), facts()) :: :ok | {:error, String.t()}
+  def approve(task, args, env, facts) do
+    case MixPolicy.expand(task, args, env, facts.aliases) do
+      {:ok, _steps} -> :ok
+      {:error, denial} -> {:error, MixPolicy.format(denial)}
+    end
+  end
+
+  @doc """
+  Runs `mix` with these arguments, which the policy must have approved.
+
+  Options: `:env` (the Mix environment), `:timeout` (ms), `:keep` (see `JidoCode.Tools.Command`), `:set` (further variables),
+  `:write` (further folders), `:require` (a file that is loaded before Mix starts).
+
+  `{:error, {:locked, text}}` when another Mix process holds the build: waiting for it would use up the call's time.
+  """
+  @spec run(String.t(), [String.t()], keyword()) ::
+          {:ok, Command.Result.t()} | {:error, {:locked, String.t()} | Command.reason()}
+  def run(root, args, opts) do
+    command =
+      case opts[:require] do
+        nil -> ["mix" | args]
+        file -> ["elixir", "-r", file, "-S", "mix" | args]
+      end
+
+    options = [
+      cd: root,
+      env: Map.merge(environment(Keyword.fetch!(opts, :env)), Keyword.get(opts, :set, %{})),
+      timeout: Keyword.fetch!(opts, :timeout),
+      keep: Keyword.get(opts, :keep, {13_000, 13_000}),
+      write: Keyword.get(opts, :write, []) ++ writable(root),
+      network: Config.get(:mix_network, :all),
+      confinement: Config.get(:command_confinement, :best_effort)
+    ]
+
+    with {:ok, running} <- Command.start(command, options) do
+      try do
+        watch(running, {0, nil})
+      after
+        Command.close(running)
+      end
+    end
+  end
+
+  # Up to the end, unless Mix says that it waits for another one and is still waiting some seconds later.
+  defp watch(running, {position, waiting_since}) do
+    case Command.await(running, @watch_ms) do
+      {:error, :running} ->
+        {position, waiting?} = look_for_lock(running, position, waiting_since != nil)
+        now = System.monotonic_time(:millisecond)
+        since = if waiting?, do: waiting_since || now
+
+        if since && now - since > @lock_patience_ms do
+          Command.stop(running)
+
+          {:error,
+           {:locked,
+            "Another Mix process is building this project, and this one waited for it. Try again later."}}
+        else
+          watch(running, {position, since})
+        end
+
+      answer ->
+        answer
+    end
+  end
+
+  # Whatever is printed after the message means that the wait is over.
+  defp look_for_lock(running, position, waiting?) do
+    case Command.read(running, {position, 0}) do
+      {:ok, %{stdout: %{text: "", next: next}}} ->
+        {next, waiting?}
+
+      {:ok, %{stdout: %{text: text, next: next}}} ->
+        {next, text |> String.split(@lock_message) |> last_waits?()}
+
+      _other ->
+        {position, waiting?}
+    end
+  end
+
+  defp last_waits?([_text]), do: false
+  defp last_waits?(parts), do: parts |> List.last() |> String.trim() |> String.split("\n") |> length() <= 1
+
+  @doc """
+  Where a project's build tools write: the project, and the caches of Mix, Hex, rebar and cargo.
+  """
+  @spec writable(String.t()) :: [String.t()]
+  def writable(root) do
+    home = System.user_home()
+
+    caches =
+      for {variable, default} <- [
+            {"MIX_HOME", ".mix"},
+            {"HEX_HOME", ".hex"},
+            {"CARGO_HOME", ".cargo"},
+            {"REBAR_CACHE_DIR", ".cache/rebar3"}
+          ],
+          path = System.get_env(variable) || (home && Path.join(home, default)),
+          do: path
+
+    configured = Config.get(:command_write_paths, [])
+    [root | Enum.filter(caches ++ configured, &File.dir?/1)]
+  end
+
+  # Mix must not be led elsewhere by what this VM was started with.
+  defp environment(env) do
+    %{"MIX_ENV" => env, "MIX_EXS" => nil, "MIX_TARGET" => nil, "LANG" => "C.UTF-8", "LC_ALL" => "C.UTF-8"}
+  end
+
+  @doc """
+  Calls `fun` with a folder of its own that is gone afterwards.
+  """
+  @spec with_folder((String.t() -> result)) :: result when result: var
+  def with_folder(fun) do
+    name = "jido-" <> Base.url_encode64(:crypto.strong_rand_bytes(12), padding: false)
+    folder = Path.join(System.tmp_dir!(), name)
+    File.mkdir!(folder)
+    File.chmod!(folder, 0o700)
+
+    try do
+      fun.(folder)
+    after
+      File.rm_rf(folder)
+    end
+  end
+end

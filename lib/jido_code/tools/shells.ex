@@ -1,0 +1,204 @@
+defmodule JidoCode.Tools.Shells do
+  @moduledoc """
+  The background commands of all sessions.
+
+  A shell belongs to the session that started it: for any other it does not exist. Ids can't be guessed. It ends by `kill/2`,
+  with its session, after one hour (`config :jido_code, background_timeout_ms:`), and with this process. Ten minutes after its
+  end (`background_keep_ms:`) its output is forgotten. A session has at most 8 shells (`background_shells:`), all sessions
+  together at most 64.
+  """
+
+  use GenServer
+
+  alias JidoCode.Tools.{Command, Config, Telemetry}
+
+  @overall 64
+
+  @type id :: String.t()
+  @type shell :: %{command: Command.t(), cursor: {non_neg_integer(), non_neg_integer()}}
+
+  @doc false
+  @spec start_link(keyword()) :: GenServer.on_start()
+  def start_link(_opts), do: GenServer.start_link(__MODULE__, [], name: __MODULE__)
+
+  @doc "Starts a plan for a session; `about` has `:line` and `:description`."
+  @spec start(String.t(), Command.plan(), keyword(), %{line: String.t(), description: String.t()}) ::
+          {:ok, id()} | {:error, {:too_many, String.t()} | Command.reason()}
+  def start(session, plan, options, about) do
+    # The place is taken first, so that no number of calls at once gets past the limit.
+    with {:ok, id} <- GenServer.call(__MODULE__, {:reserve, session, about}) do
+      limits = [timeout: Config.get(:background_timeout_ms, 3_600_000), owner: Process.whereis(__MODULE__)]
+
+      case Command.start(plan, limits ++ options) do
+        {:ok, command} ->
+          GenServer.call(__MODULE__, {:started, id, command})
+          {:ok, id}
+
+        error ->
+          GenServer.call(__MODULE__, {:forget, id})
+          error
+      end
+    end
+  end
+
+  @doc "A session's shell."
+  @spec fetch(String.t() | nil, id()) :: {:ok, shell()} | {:error, :not_found}
+  def fetch(session, id), do: GenServer.call(__MODULE__, {:fetch, session, id})
+
+  @doc "Notes up to where a shell's output was read."
+  @spec advance(String.t() | nil, id(), {non_neg_integer(), non_neg_integer()}) :: :ok
+  def advance(session, id, cursor), do: GenServer.call(__MODULE__, {:advance, session, id, cursor})
+
+  @doc "Ends a shell and forgets it. Returns when nothing of it is left."
+  @spec kill(String.t() | nil, id()) :: :ok | :already_finished | {:error, :not_found}
+  def kill(session, id) do
+    with {:ok, shell} <- GenServer.call(__MODULE__, {:take, session, id}) do
+      running? = Command.status(shell.command) == :running
+      if running?, do: Command.stop(shell.command)
+      Command.close(shell.command)
+
+      if running? do
+        Telemetry.execute([:jido_code, :shell, :background_kill], %{}, %{shell_id: id, session_id: session})
+        :ok
+      else
+        :already_finished
+      end
+    end
+  end
+
+  @doc "Ends all shells of a session."
+  @spec end_session(String.t()) :: :ok
+  def end_session(session), do: GenServer.call(__MODULE__, {:end_session, session}, :infinity)
+
+  @impl true
+  def init([]), do: {:ok, %{}}
+
+  # State: id to %{session, about, command (nil until started), cursor}.
+  @impl true
+  def handle_call({:reserve, session, about}, _from, shells) do
+    own = Enum.count(shells, fn {_id, shell} -> shell.session == session end)
+    most = Config.get(:background_shells, 8)
+
+    cond do
+      own >= most ->
+        {:reply,
+         {:error,
+          {:too_many, "This session has #{own} background shells, #{most} are allowed. Kill one first."}},
+         shells}
+
+      map_size(shells) >= @overall ->
+        {:reply, {:error, {:too_many, "#{@overall} background shells exist, no more are allowed."}}, shells}
+
+      true ->
+        id = Base.url_encode64(:crypto.strong_rand_bytes(16), padding: false)
+        shell = %{session: session, about: about, command: nil, cursor: {0, 0}}
+        {:reply, {:ok, id}, Map.put(shells, id, shell)}
+    end
+  end
+
+  def handle_call({:started, id, command}, _from, shells) do
+    case shells do
+      %{^id => shell} ->
+        watch(id, command)
+
+        Telemetry.execute([:jido_code, :shell, :background_start], %{}, %{
+          shell_id: id,
+          command: String.slice(shell.about.line, 0, 100),
+          session_id: shell.session
+        })
+
+        {:reply, :ok, Map.put(shells, id, %{shell | command: command})}
+
+      _shells ->
+        # Its session ended meanwhile.
+        Command.close(command)
+        {:reply, :ok, shells}
+    end
+  end
+
+  def handle_call({:forget, id}, _from, shells), do: {:reply, :ok, Map.delete(shells, id)}
+
+  def handle_call({:fetch, session, id}, _from, shells) do
+    {:reply, find(shells, session, id), shells}
+  end
+
+  def handle_call({:advance, session, id, cursor}, _from, shells) do
+    case find(shells, session, id) do
+      {:ok, shell} -> {:reply, :ok, Map.put(shells, id, %{shell | cursor: cursor})}
+      {:error, :not_found} -> {:reply, :ok, shells}
+    end
+  end
+
+  def handle_call({:take, session, id}, _from, shells) do
+    case find(shells, session, id) do
+      {:ok, shell} -> {:reply, {:ok, shell}, Map.delete(shells, id)}
+      error -> {:reply, error, shells}
+    end
+  end
+
+  def handle_call({:end_session, session}, _from, shells) do
+    {ended, others} = Enum.split_with(shells, fn {_id, shell} -> shell.session == session end)
+    for {_id, %{command: command}} <- ended, command != nil, do: Command.close(command)
+    {:reply, :ok, Map.new(others)}
+  end
+
+  @impl true
+  def handle_info({:ended, id, answer}, shells) do
+    case shells do
+      %{^id => shell} ->
+        {status, exit_code} = ending(answer)
+
+        Telemetry.execute([:jido_code, :shell, :background_complete], %{exit_code: exit_code}, %{
+          shell_id: id,
+          status: status,
+          session_id: shell.session
+        })
+
+        Process.send_after(self(), {:expired, id}, Config.get(:background_keep_ms, 600_000))
+        {:noreply, shells}
+
+      _shells ->
+        {:noreply, shells}
+    end
+  end
+
+  def handle_info({:expired, id}, shells) do
+    case Map.pop(shells, id) do
+      {%{command: command}, shells} when command != nil ->
+        Command.close(command)
+        {:noreply, shells}
+
+      {_other, shells} ->
+        {:noreply, shells}
+    end
+  end
+
+  def handle_info(_message, shells), do: {:noreply, shells}
+
+  defp find(shells, session, id) do
+    case shells do
+      %{^id => %{session: ^session, command: command} = shell} when command != nil -> {:ok, shell}
+      _shells -> {:error, :not_found}
+    end
+  end
+
+  # A process of its own waits for the end, so that this one stays free; both end together.
+  defp watch(id, command) do
+    shells = self()
+
+    spawn_link(fn ->
+      answer =
+        try do
+          Command.await(command, :infinity)
+        catch
+          :exit, _reason -> {:error, :closed}
+        end
+
+      send(shells, {:ended, id, answer})
+    end)
+  end
+
+  defp ending({:ok, %{status: :exited, exit_code: 0}}), do: {:completed, 0}
+  defp ending({:ok, %{exit_code: code}}) when is_integer(code), do: {:failed, code}
+  defp ending(_other), do: {:failed, 1}
+end
