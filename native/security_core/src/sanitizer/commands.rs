@@ -1,0 +1,166 @@
+//! Passwords among a command's arguments, in SQL statements and in files that have a line for each.
+
+use super::engine::Scan;
+use super::judge::{is_placeholder, quoted_is_secret};
+use super::keys::KeyClass;
+use super::literal::{Kind, Until, bare, marked, skip_blanks};
+use super::rules::Rule;
+use super::shape::*;
+use aho_corasick::AhoCorasick;
+use std::sync::OnceLock;
+
+/// Commands whose short options take a password, and which of `u`, `p`, `a`, `P`, `w` do; `g` when `-p` is glued to its value.
+#[rustfmt::skip]
+static COMMANDS: &[(&str, &[u8])] = &[
+    ("curl", b"u"), ("wget", b"u"), ("http ", b"u"), ("mysql", b"g"), ("mariadb", b"g"), ("sshpass", b"gp"), ("7z", b"g"), ("docker login", b"p"),
+    ("podman login", b"p"), ("skopeo login", b"p"), ("mongo", b"p"), ("helm ", b"p"), ("cf login", b"p"), ("az login", b"p"), ("sqlcmd", b"pP"), ("redis-cli", b"a"),
+    ("bcp ", b"P"), ("ldap", b"wP"),
+];
+
+/// How far back in its line a command is looked for.
+const MAX_LEAD: usize = 200;
+
+fn searcher() -> &'static AhoCorasick {
+    static SEARCHER: OnceLock<AhoCorasick> = OnceLock::new();
+    #[expect(
+        clippy::expect_used,
+        reason = "a handful of constant words always compiles"
+    )]
+    SEARCHER.get_or_init(|| AhoCorasick::new(COMMANDS.iter().map(|c| c.0)).expect("constant words"))
+}
+
+/// ` -p`, ` -u `, ` -a `: a short option, from the blank on.
+pub(crate) fn option(scan: &mut Scan, at: usize) {
+    let text = scan.text;
+    let Some(&letter) = text.get(at + 2) else {
+        return;
+    };
+    let value = skip_blanks(text, at + 3, 8);
+    let glued = value == at + 3;
+    if glued && letter != b'p' || matches!(text.get(value), None | Some(b'-' | b'\n')) {
+        return;
+    }
+    let wanted = if glued { b'g' } else { letter };
+    let lead = text[..at]
+        .iter()
+        .rev()
+        .take(MAX_LEAD)
+        .take_while(|&&b| b != b'\n')
+        .count();
+    scan.spend(2 * lead);
+    let takes = |hit: aho_corasick::Match| COMMANDS[hit.pattern().as_usize()].1.contains(&wanted);
+    if !searcher().find_iter(&text[at - lead..at]).any(takes) {
+        return;
+    }
+    let (start, end) = argument(text, value);
+    let value = &text[start..end];
+    if wanted == b'u' {
+        let Some(colon) = memchr::memchr(b':', value) else {
+            return;
+        };
+        let (user, password) = (&value[..colon], &value[colon + 1..]);
+        if password.is_empty() && looks_random(user, false) {
+            scan.add(start, start + colon, Rule::CommandLine, 1);
+        } else if is_argument(password) {
+            scan.add(start + colon + 1, end, Rule::CommandLine, 1);
+        }
+    } else if value.len() >= 3
+        && is_argument(value)
+        && !(all(value, D) && value.len() < 6)
+        && text.get(end) != Some(&b':')
+    {
+        scan.add(start, end, Rule::CommandLine, 1);
+    }
+}
+
+/// Something that a person typed, not a variable or a usage text's word.
+fn is_argument(value: &[u8]) -> bool {
+    !value.is_empty() && !is_placeholder(value) && !all(value, U) && !is_usage(value)
+}
+
+/// Words that usage texts put where the password goes.
+fn is_usage(value: &[u8]) -> bool {
+    const WORDS: &[&[u8]] = &[b"password", b"pass", b"passwd", b"pwd", b"secret", b"token"];
+    WORDS.iter().any(|w| value.eq_ignore_ascii_case(w))
+}
+
+/// A command's argument: quoted, or to the next blank.
+fn argument(text: &[u8], at: usize) -> (usize, usize) {
+    match marked(text, at) {
+        Some(literal) if matches!(literal.kind, Kind::Quoted(_)) => (literal.start, literal.end),
+        _ => (at, bare(text, at, Until::Blank).end),
+    }
+}
+
+/// `-passin pass:X`, `-passout pass:X`: openssl's way.
+pub(crate) fn openssl_pass(scan: &mut Scan, at: usize) -> bool {
+    let text = scan.text;
+    if !text[at..].starts_with(b"pass:")
+        || !(text[..at].ends_with(b"in ")
+            || text[..at].ends_with(b"out ")
+            || text[..at].ends_with(b" -pass ")
+            || text[..at].ends_with(b"-k "))
+    {
+        return false;
+    }
+    let end = bare(text, at + 5, Until::Blank).end;
+    if end > at + 7 && !is_placeholder(&text[at + 5..end]) {
+        scan.add(at + 5, end, Rule::CommandLine, 1);
+    }
+    true
+}
+
+/// `IDENTIFIED BY '…'`, from the `D BY` on.
+pub(crate) fn identified_by(scan: &mut Scan, at: usize) {
+    let text = scan.text;
+    if at < 9 || !text[at - 9..at].eq_ignore_ascii_case(b"IDENTIFIE") {
+        return;
+    }
+    let mut value = skip_blanks(text, at + 4, 8);
+    if starts_ci(&text[value..], b"password ") {
+        value = skip_blanks(text, value + 9, 8);
+    }
+    if let Some(literal) = marked(text, value).filter(|l| matches!(l.kind, Kind::Quoted(_))) {
+        if quoted_is_secret(KeyClass::Password, b"", &text[literal.start..literal.end]) {
+            scan.add(literal.start, literal.end, Rule::Sql, 1);
+        }
+    }
+}
+
+/// `host:5432:database:user:password`: a line of a pgpass file, from the colon before the port on.
+pub(crate) fn pgpass(scan: &mut Scan, at: usize) {
+    let text = scan.text;
+    let start = at
+        - text[..at]
+            .iter()
+            .rev()
+            .take(100)
+            .take_while(|&&b| !b.is_ascii_whitespace() && b != b':' && b != b'"')
+            .count();
+    let end = text[at..]
+        .iter()
+        .take(300)
+        .position(|b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'\\' | b'<' | b'`'))
+        .map_or(text.len().min(at + 300), |n| at + n);
+    scan.spend(end - start);
+    let fields: [&[u8]; 6] = {
+        let mut parts = text[start..end].split(|&b| b == b':');
+        std::array::from_fn(|_| parts.next().unwrap_or_default())
+    };
+    let [host, port, database, user, password, extra] = fields;
+    let name = |field: &[u8]| {
+        !field.is_empty() && field.iter().all(|&b| is(b, WORD | DOT | DASH) || b == b'*')
+    };
+    if name(host)
+        && (all(port, D) && !port.is_empty() || port == b"*")
+        && name(database)
+        && name(user)
+        && password.len() >= 4
+        && extra.is_empty()
+        && !is_placeholder(password)
+        && (any(user, ALPHA) || user == b"*")
+        && !(all(database, D) && all(user, D))
+    {
+        scan.add(end - password.len(), end, Rule::Password, 1);
+    }
+}
