@@ -628,5 +628,17 @@ defmodule JidoCode.Tools.CommandTest do
       assert {:error, {:runner, text}} = run_with(program, spec)
       assert Command.explain({:runner, text}) =~ "The command runner failed"
     end
+
+    test "that never answers is given up", %{spec: spec, program: program} do
+      File.write!(program, "#!/bin/sh\nexec sleep 100\n")
+      File.chmod!(program, 0o755)
+      {:ok, server} = GenServer.start(Command.Server, {Map.put(spec, :executable, program), self()})
+      assert Command.status(server) == :running
+      # The server's own timer, which would take fifteen seconds.
+      send(server, :overdue)
+      assert {:error, {:runner, text}} = Command.await(server)
+      assert text =~ "in time"
+      Command.close(server)
+    end
   end
 end
