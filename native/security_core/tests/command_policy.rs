@@ -697,12 +697,28 @@ fn a_repository_can_not_make_git_run_programs() {
             }
             let output = process.output().unwrap();
             assert!(
-                !hardened || output.status.success(),
+                !hardened || output.status.success() || line.contains("-C bare"),
                 "{line}: {}",
                 String::from_utf8_lossy(&output.stderr)
             );
         }
     };
+    // A folder laid out like a repository, with settings of its own. Git would take it for one.
+    for (file, text) in [
+        ("bare/HEAD", "ref: refs/heads/main\n".to_owned()),
+        (
+            "bare/config",
+            format!(
+                "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tfsmonitor = {trap}\n[alias]\n\tx = !{trap}\n"
+            ),
+        ),
+        ("bare/objects/.keep", String::new()),
+        ("bare/refs/.keep", String::new()),
+    ] {
+        fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+        fs::write(root.join(file), text).unwrap();
+    }
+
     run("git status", false);
     assert!(
         marker.exists(),
@@ -733,6 +749,8 @@ fn a_repository_can_not_make_git_run_programs() {
         "git switch main",
         "git reflog",
         "git mv a.txt b.txt",
+        "git -C bare log",
+        "git -C bare status",
     ] {
         run(line, true);
         assert!(!marker.exists(), "{line}");

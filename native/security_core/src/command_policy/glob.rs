@@ -190,8 +190,15 @@ type Members<'a> = Box<dyn Fn(char) -> bool + 'a>;
 fn set(part: &[char]) -> Option<(Members<'_>, usize)> {
     let negated = matches!(part.get(1), Some('!' | '^'));
     let start = 1 + usize::from(negated);
-    // A `]` right at the start is a member.
-    let end = start + 1 + part.get(start + 1..)?.iter().position(|&c| c == ']')?;
+    // A `]` right at the start is a member, and so is one behind a backslash.
+    let mut end = start;
+    loop {
+        match part.get(end)? {
+            ']' if end > start => break,
+            '\\' => end += 2,
+            _ => end += 1,
+        }
+    }
     let body = &part[start..end];
     let members = move |c: char| {
         let mut at = 0;

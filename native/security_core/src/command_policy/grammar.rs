@@ -3,14 +3,10 @@
 //! Words are read as GNU programs read them: `--name value`, `--name=value`, `-n value`, `-nvalue`, bundled flags `-abc`, `--` before operands. Long names
 //! must be whole: an abbreviation that the program would complete to something else is unknown here.
 
-use std::borrow::Cow;
-
 use super::programs::Hardening;
 use super::word::Word;
 use super::{Command, Denial, DenialKind, Network, PathArg, Place, Reason, Result};
 use crate::path_boundary::lexical;
-
-type Text = Cow<'static, str>;
 
 /// What a command does with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,7 +40,7 @@ pub enum Kind {
     /// A number, with a sign or a unit (`20`, `+5`, `10k`).
     Number,
     /// One of these words.
-    OneOf(Vec<Text>),
+    OneOf(Vec<String>),
     /// A path inside the project.
     Path(PathMode),
     /// A path of git's: also a quoted pattern, or `:!path` to leave something out. Other magic reaches from the repository's top, which may
@@ -87,7 +83,7 @@ pub enum Arg {
 
 #[derive(Debug, Clone)]
 struct CommandOption {
-    name: Text,
+    name: String,
     arg: Arg,
 }
 
@@ -108,10 +104,10 @@ enum Style {
 #[derive(Debug, Clone)]
 pub struct CommandGrammar {
     /// Its name, as typed.
-    pub name: Text,
+    pub name: String,
     style: Style,
     options: Vec<CommandOption>,
-    refused: Vec<(Text, Reason)>,
+    refused: Vec<(String, Reason)>,
     /// Operands with kinds of their own, in order.
     leading: Vec<Kind>,
     /// The operands after them.
@@ -120,17 +116,17 @@ pub struct CommandGrammar {
     last: Option<Kind>,
     least: usize,
     /// Options that take the place of the first leading operand (`grep -e`).
-    instead_of_first: Vec<Text>,
+    instead_of_first: Vec<String>,
     /// What may follow `--`, when that is not simply more operands.
     passed_on: Option<Kind>,
     /// `-20` for `-n 20`.
     digits: bool,
     subcommands: Vec<CommandGrammar>,
-    refused_subcommands: Vec<(Text, Reason)>,
+    refused_subcommands: Vec<(String, Reason)>,
     network: Network,
     hardening: Hardening,
     /// Options put behind the (sub)command's name, so that configuration can't say otherwise.
-    forced: Vec<Text>,
+    forced: Vec<String>,
     open: bool,
     /// A command that reads standard input as code when it is given nothing.
     needs_words: bool,
@@ -140,7 +136,7 @@ pub struct CommandGrammar {
 
 impl CommandGrammar {
     /// A command that takes nothing yet.
-    pub fn new(name: impl Into<Text>) -> Self {
+    pub fn new(name: impl Into<String>) -> Self {
         CommandGrammar {
             name: name.into(),
             style: Style::Gnu,
@@ -165,28 +161,28 @@ impl CommandGrammar {
     }
 
     /// A command that takes any arguments, as long as no path among them leaves the project. For commands that a user adds.
-    pub fn any_with_paths_checked(name: impl Into<Text>) -> Self {
+    pub fn any_with_paths_checked(name: impl Into<String>) -> Self {
         let mut grammar = Self::new(name);
         grammar.open = true;
         grammar
     }
 
     /// Adds options without a value. Names are given blank-separated, one letter for `-n`, longer for `--name`.
-    pub fn flags(self, names: &'static str) -> Self {
+    pub fn flags(self, names: &str) -> Self {
         self.options(names, Arg::None)
     }
 
     /// Adds options with a value.
-    pub fn takes(self, names: &'static str, kind: Kind) -> Self {
+    pub fn takes(self, names: &str, kind: Kind) -> Self {
         self.options(names, Arg::Required(kind))
     }
 
     /// Adds options that may have a value.
-    pub fn may_take(self, names: &'static str, kind: Kind) -> Self {
+    pub fn may_take(self, names: &str, kind: Kind) -> Self {
         self.options(names, Arg::Optional(kind))
     }
 
-    fn options(mut self, names: &'static str, arg: Arg) -> Self {
+    fn options(mut self, names: &str, arg: Arg) -> Self {
         let options = names.split_whitespace().map(|name| CommandOption {
             name: name.into(),
             arg: arg.clone(),
@@ -196,7 +192,7 @@ impl CommandGrammar {
     }
 
     /// Refuses options that the program has, with the reason.
-    pub fn refuses(mut self, names: &'static str, reason: Reason) -> Self {
+    pub fn refuses(mut self, names: &str, reason: Reason) -> Self {
         self.refused
             .extend(names.split_whitespace().map(|name| (name.into(), reason)));
         self
@@ -226,8 +222,8 @@ impl CommandGrammar {
         self
     }
 
-    pub(super) fn first_unless(mut self, names: &'static str) -> Self {
-        self.instead_of_first = names.split_whitespace().map(Text::from).collect();
+    pub(super) fn first_unless(mut self, names: &str) -> Self {
+        self.instead_of_first = names.split_whitespace().map(String::from).collect();
         self
     }
 
@@ -261,7 +257,7 @@ impl CommandGrammar {
         self
     }
 
-    pub(super) fn refuses_subcommands(mut self, names: &'static str, reason: Reason) -> Self {
+    pub(super) fn refuses_subcommands(mut self, names: &str, reason: Reason) -> Self {
         self.refused_subcommands
             .extend(names.split_whitespace().map(|name| (name.into(), reason)));
         self
@@ -278,9 +274,9 @@ impl CommandGrammar {
         self
     }
 
-    pub(super) fn forces(mut self, options: &'static str) -> Self {
+    pub(super) fn forces(mut self, options: &str) -> Self {
         self.forced
-            .extend(options.split_whitespace().map(Text::from));
+            .extend(options.split_whitespace().map(String::from));
         self
     }
 
@@ -300,7 +296,7 @@ impl CommandGrammar {
     }
 
     fn spellings(&self) -> Vec<String> {
-        let dash = |name: &Text| match (self.style, name.chars().count()) {
+        let dash = |name: &str| match (self.style, name.chars().count()) {
             (Style::Gnu, 1) => format!("-{name}"),
             (Style::Gnu, _) => format!("--{name}"),
             _ => format!("-{name}"),
@@ -313,14 +309,14 @@ impl CommandGrammar {
 }
 
 /// One of these words.
-pub(super) fn one_of(words: &'static str) -> Kind {
-    Kind::OneOf(words.split_whitespace().map(Text::from).collect())
+pub(super) fn one_of(words: &str) -> Kind {
+    Kind::OneOf(words.split_whitespace().map(String::from).collect())
 }
 
 /// What matching a command answers.
 pub(super) struct Matched {
-    pub name: Text,
-    pub subcommand: Option<Text>,
+    pub name: String,
+    pub subcommand: Option<String>,
     pub command: Command,
 }
 
@@ -344,13 +340,12 @@ pub(super) fn check(grammar: &CommandGrammar, words: &[Word], place: Place<'_>) 
         subcommand: None,
     };
     scan.run()?;
-    let top = grammar;
     Ok(Matched {
-        name: top.name.clone(),
-        subcommand: scan.subcommand.clone(),
+        name: grammar.name.clone(),
+        subcommand: scan.subcommand,
         command: Command {
             network: scan.grammar.network,
-            hardening: top.hardening,
+            hardening: grammar.hardening,
             argv: scan.argv,
             redirections: Vec::new(),
             paths: scan.paths,
@@ -378,7 +373,7 @@ struct Scan<'a> {
     directories: usize,
     /// The place in `argv` of the word that is being judged.
     argv_at: usize,
-    subcommand: Option<Text>,
+    subcommand: Option<String>,
 }
 
 /// An operand that is judged later, by its places among the words and in `argv`.

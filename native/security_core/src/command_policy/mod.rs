@@ -6,6 +6,19 @@
 //!
 //! Deciding is pure. [`bind`](Plan::bind) then checks every path on disk and expands file name patterns inside the project.
 //!
+//! ```
+//! use security_core::command_policy::{CommandPolicy, Connector, DenialKind, PathMode, Place};
+//!
+//! let policy = CommandPolicy::new();
+//! let plan = policy.check("cat lib/a.ex | wc -l && rm -f tmp/x", Place::default()).unwrap();
+//! assert_eq!(plan.steps[1].connector, Connector::And);
+//! let path = &plan.steps[1].commands[0].paths[0];
+//! assert_eq!((path.path.as_str(), path.mode), ("tmp/x", PathMode::Delete));
+//!
+//! let denial = policy.check("find . -exec id {} +", Place::default()).unwrap_err();
+//! assert_eq!((denial.kind, denial.argument.as_deref()), (DenialKind::OptionRefused, Some("-exec")));
+//! ```
+//!
 //! What this can't promise: a program that is allowed to run the project's own code (`mix test`, `make`, `npm test`, a script) runs that code.
 //! And between `bind` and the program's own `open` a path may change. Both are for the operating system's sandbox to hold.
 
@@ -527,7 +540,7 @@ impl CommandPolicy {
 
     /// The names of the commands that may be run.
     pub fn allowed_commands(&self) -> impl Iterator<Item = &str> {
-        self.commands.iter().map(|command| command.name.as_ref())
+        self.commands.iter().map(|command| command.name.as_str())
     }
 
     /// Checks a command's name alone.
