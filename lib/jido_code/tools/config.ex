@@ -26,6 +26,9 @@ defmodule JidoCode.Tools.Config do
 
   @app :jido_code
 
+  # Checked here as well, although others read them.
+  @read_at_calls [max_heap_words: 1, max_binary_bytes: 1, known_secrets_refresh_ms: 1]
+
   @doc "The value of `key`, unchecked: for keys that are read at each call."
   @spec get(atom(), term()) :: term()
   def get(key, default \\ nil), do: Application.get_env(@app, key, default)
@@ -44,6 +47,7 @@ defmodule JidoCode.Tools.Config do
           session_idle_ms: pos_integer()
         }
   def load! do
+    for {key, default} <- @read_at_calls, do: positive!(key, get(key, default))
     limits = pairs!(:rate_limits)
     audit_key = audit_key!(get(:audit_key))
 

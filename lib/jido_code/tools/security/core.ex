@@ -33,10 +33,17 @@ defmodule JidoCode.Tools.Security.Core do
     config = Config.load!() |> Map.put(:manual_clock, Keyword.get(opts, :clock) == :manual)
 
     case load_error() || Native.core_new(config) do
-      {:ok, core} -> core
-      {:error, {:config, message}} -> raise ArgumentError, "config :jido_code, :redaction_rules: #{message}"
-      {:error, {:rate, message}} -> raise ArgumentError, "config :jido_code, :rate_limits: #{message}"
-      {:error, {_kind, message}} -> raise "the native core of jido_code_tools does not start: #{message}"
+      {:ok, core} ->
+        core
+
+      {:error, {:config, message}} ->
+        raise ArgumentError, "config :jido_code, redaction rules and fields: #{message}"
+
+      {:error, {:rate, message}} ->
+        raise ArgumentError, "config :jido_code, :rate_limits: #{message}"
+
+      {:error, {_kind, message}} ->
+        raise "the native core of jido_code_tools does not start: #{message}"
     end
   end
 

@@ -57,12 +57,16 @@ defmodule JidoCode.Tools.Security.MixPolicy do
 
   defp check_with(policy, task, args, env) do
     verdict =
-      with :dirty <- Native.mix_policy_check(policy, task, args, env) do
+      with :dirty <- judge(policy, task, args, env) do
         Native.mix_policy_check_dirty(policy, task, args, env)
       end
 
     with {:error, denial} <- verdict, do: {:error, denial(denial)}
   end
+
+  # A list is read whole before the core can say that it is too long for a normal scheduler.
+  defp judge(_policy, _task, args, _env) when length(args) > 1_000, do: :dirty
+  defp judge(policy, task, args, env), do: Native.mix_policy_check(policy, task, args, env)
 
   @doc """
   Judges a call in a project with these aliases, `{name, steps}` each, a step being a string, or nil for a function; answers

@@ -13,7 +13,7 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
       iex> JidoCode.Tools.Security.OutputSanitizer.sanitize(bypass: true, max_tokens: 5)
       [bypass: true, max_tokens: 5]
       iex> JidoCode.Tools.Security.OutputSanitizer.sanitize({:error, "no route to postgres://app:wD4kq9Zt@db/shop"})
-      {:error, "no route to postgres://app:[REDACTED]@db/shop"}
+      {:error, "no route to postgres://app:[REDACTED_DB_URL]@db/shop"}
 
   What is too large to be searched within the core's budget is replaced by a text that says so; it is never passed through.
   When the core does not answer at all, the whole term is.
