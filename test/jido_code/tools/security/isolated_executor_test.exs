@@ -311,7 +311,8 @@ defmodule JidoCode.Tools.Security.IsolatedExecutorTest do
 
       {micros, result} = :timer.tc(fn -> isolated(stuck, timeout: 1_000, grace: 50) end)
       assert_received :stuck
-      assert result == {:error, :timeout}
+      # Killed, if it was looked at before the call.
+      assert result in [{:error, :timeout}, {:error, {:killed, :max_heap_size}}]
       assert micros < 2_000_000
     end
   end
