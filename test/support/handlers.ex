@@ -60,3 +60,12 @@ defmodule JidoCode.Tools.Test.Careless do
     end
   end
 end
+
+defmodule JidoCode.Tools.Test.Printing do
+  @moduledoc "A value that prints itself as its test likes, failing or never ending."
+  defstruct [:how]
+
+  defimpl Inspect do
+    def inspect(%{how: how}, _opts), do: how.()
+  end
+end
