@@ -134,6 +134,7 @@ fn a_user_may_add_tasks_but_not_blocked_ones() {
         "--root=.git",
         "-",
         "a\nb",
+        "@/etc/x",
     ] {
         assert!(policy.check("sobelow", &[args], None).is_err(), "{args:?}");
     }
@@ -288,11 +289,11 @@ fn arguments_reach_the_step_that_mix_gives_them_to() {
 
 #[test]
 fn a_function_needs_a_trusted_alias() {
-    let aliases = [alias("setup_db", &["fn", "compile"])];
+    let aliases = [alias("setup_db", &["compile", "fn"])];
     let policy = MixPolicy::new().trust_alias("setup_db");
     assert_eq!(
         expanded(&policy, "setup_db", &[], &aliases),
-        ["", "compile"]
+        ["compile", ""]
     );
     let blocked = [alias("release", &["compile"])];
     let denial = policy

@@ -46,12 +46,22 @@ struct Pending<'a> {
     task: String,
     args: Vec<String>,
     from: Option<(&'a str, usize)>,
-    /// A name that means the task itself, not the alias.
-    literal: bool,
+    means: Means,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Means {
+    /// An alias, if there is one of that name, else a task.
+    Name,
+    /// The task, whatever aliases there are.
+    Task,
+    /// A function of a trusted alias.
+    Function,
 }
 
 impl MixPolicy {
-    /// Checks a call in a project with aliases and answers what it runs, in order.
+    /// Checks a call in a project with aliases and answers what it runs, in order. Aliases that Mix runs on its own stand behind the first
+    /// task that compiles.
     ///
     /// An alias whose name is not on the list of tasks is allowed when all of its steps are; one with a blocked name is not.
     pub fn check_expanded<S: AsRef<str>>(
@@ -74,7 +84,7 @@ impl MixPolicy {
             task: task.to_owned(),
             args: args.iter().map(|arg| arg.as_ref().to_owned()).collect(),
             from: None,
-            literal: false,
+            means: Means::Name,
         }];
 
         while let Some(step) = pending.pop() {
@@ -84,12 +94,21 @@ impl MixPolicy {
                     step.from,
                 ));
             }
-            let alias = find(&step.task)
-                .filter(|alias| !step.literal && !entered.contains(&alias.name.as_str()));
+            if step.means == Means::Function {
+                approved.push(ApprovedStep {
+                    task: String::new(),
+                    args: Vec::new(),
+                    alias: step.from.map(|(name, _)| name.to_owned()),
+                });
+                continue;
+            }
+            let alias = find(&step.task).filter(|alias| {
+                step.means == Means::Name && !entered.contains(&alias.name.as_str())
+            });
             if let Some(alias) = alias {
                 super::check_name(&step.task).map_err(|denial| located(denial, step.from))?;
                 entered.push(&alias.name);
-                let mut expanded = self.expand(alias, step.args, &mut approved)?;
+                let mut expanded = self.expand(alias, step.args)?;
                 expanded.reverse();
                 pending.append(&mut expanded);
                 continue;
@@ -114,7 +133,7 @@ impl MixPolicy {
                         find(name).filter(|alias| !entered.contains(&alias.name.as_str()))
                     {
                         entered.push(&alias.name);
-                        pending.extend(self.expand(alias, Vec::new(), &mut approved)?);
+                        pending.extend(self.expand(alias, Vec::new())?);
                     }
                 }
             }
@@ -122,12 +141,7 @@ impl MixPolicy {
         Ok(approved)
     }
 
-    fn expand<'a>(
-        &self,
-        alias: &'a Alias,
-        args: Vec<String>,
-        approved: &mut Vec<ApprovedStep>,
-    ) -> Result<Vec<Pending<'a>>, Denial> {
+    fn expand<'a>(&self, alias: &'a Alias, args: Vec<String>) -> Result<Vec<Pending<'a>>, Denial> {
         let mut args = args;
         let mut steps = Vec::with_capacity(alias.steps.len());
         for (at, step) in alias.steps.iter().enumerate() {
@@ -140,10 +154,11 @@ impl MixPolicy {
             let text = match step {
                 AliasStep::Task(text) => text,
                 AliasStep::Function if self.trusted_aliases.contains(&alias.name) => {
-                    approved.push(ApprovedStep {
+                    steps.push(Pending {
                         task: String::new(),
                         args: Vec::new(),
-                        alias: Some(alias.name.clone()),
+                        from,
+                        means: Means::Function,
                     });
                     continue;
                 }
@@ -153,8 +168,12 @@ impl MixPolicy {
                 return refuse(DenialKind::AliasInvalidStep, text);
             };
             let task = words.remove(0);
-            let literal = task == alias.name;
-            if literal {
+            let means = if task == alias.name {
+                Means::Task
+            } else {
+                Means::Name
+            };
+            if means == Means::Task {
                 words.append(&mut args);
             } else if at + 1 == alias.steps.len() {
                 words.extend(args.iter().cloned());
@@ -163,7 +182,7 @@ impl MixPolicy {
                 task,
                 args: words,
                 from,
-                literal,
+                means,
             });
         }
         Ok(steps)

@@ -252,7 +252,7 @@ impl Scan<'_> {
         if body.is_empty() && arg != "--" {
             return Err(DenialKind::OptionRefused);
         }
-        for piece in body.split(['=', ',', ':', ';']) {
+        for piece in body.split(['=', ',', ':', ';', '@']) {
             path_ok(piece)?;
         }
         // `-o/etc/x` and `-I~/x`: a separator that is not part of a word before it.
@@ -277,7 +277,7 @@ impl Scan<'_> {
         let positional = match &self.task.arguments {
             Arguments::AnyWithPathsChecked => {
                 return arg
-                    .split(['=', ',', ':', ';'])
+                    .split(['=', ',', ':', ';', '@'])
                     .try_for_each(path_ok)
                     .map_err(plain);
             }
