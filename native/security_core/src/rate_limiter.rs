@@ -19,10 +19,9 @@
 //! The number of keys, of keys per session, and of remembered times overall are bounded by [`Capacity`]. At a bound, expired keys
 //! are dropped first; when that does not help, the call is denied.
 //!
-//! A queue is never longer than the largest limit its key was checked with. What it had to forget can only matter to a later
-//! check with a larger limit or a longer window than any before; such a check is denied for as long as a forgotten call may lie
-//! in its window. Keys that [`RateLimiter::cleanup_step`] drops are those whose calls all lie outside the longest window that
-//! they were checked with.
+//! Calls are forgotten when they lie outside the longest window that any check has asked for so far, and when a queue is as long
+//! as the largest limit that its key was checked with. The latter can only matter to a later check with a larger limit, which is
+//! denied for as long as a forgotten call may lie in its window. The former could only matter to a window longer than any before.
 
 use std::error::Error;
 use std::fmt;
@@ -174,7 +173,8 @@ impl Default for Capacity {
 /// What cleaning takes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expired {
-    /// Keys whose calls all lie outside the longest window that the key was checked with. Forgetting them changes no answer.
+    /// Keys whose calls all lie outside the longest window that any check has asked for so far. Forgetting them changes no answer
+    /// until a window is longer still.
     OutsideWindow,
     /// Calls made this many milliseconds ago or earlier, though a window may still count them, and keys that are left with none.
     OlderThan(u64),
@@ -219,6 +219,8 @@ pub struct RateLimiter {
     capacity: Capacity,
     shards: Box<[Padded]>,
     usage: Usage,
+    /// The longest window that any check has asked for. One for all keys, since a key that is dropped takes along what it knows.
+    longest_window_ns: AtomicU64,
     rescue: AtomicU64,
 }
 
@@ -250,7 +252,6 @@ struct Key {
     stamps: Stamps,
     /// The newest time that `stamps` had to let go of.
     forgotten: Option<u64>,
-    longest_window_ns: u64,
     largest_limit: u32,
 }
 
@@ -260,6 +261,15 @@ struct Usage {
     keys: AtomicUsize,
     stamps: AtomicUsize,
     turned_away: AtomicU64,
+}
+
+/// What work under a shard's lock needs to know of the limiter.
+#[derive(Debug)]
+struct Moment<'a> {
+    now_ns: u64,
+    longest_ns: u64,
+    capacity: &'a Capacity,
+    usage: &'a Usage,
 }
 
 /// Which bound of [`Capacity`] was met.
@@ -282,6 +292,7 @@ impl RateLimiter {
             capacity,
             shards: (0..SHARDS).map(|_| Padded::default()).collect(),
             usage: Usage::default(),
+            longest_window_ns: AtomicU64::new(0),
             rescue: AtomicU64::new(0),
         }
     }
@@ -299,6 +310,12 @@ impl RateLimiter {
         rate: Rate,
     ) -> (Verdict, u64) {
         let id = self.key_id(session, tool);
+        let window_ns = rate.window_ns();
+        // Read first: all threads share it, and hardly any call changes it.
+        if self.longest_window_ns.load(Ordering::Relaxed) < window_ns {
+            self.longest_window_ns
+                .fetch_max(window_ns, Ordering::Relaxed);
+        }
         let (mut answer, mut now) = self.try_check(id, session, rate);
         if let Err(Full::Overall) = answer {
             self.make_room();
@@ -379,7 +396,7 @@ impl RateLimiter {
                 let mut shard = shard.0.lock();
                 let buckets = shard.keys.num_buckets();
                 let end = buckets.min(bucket.saturating_add(BUCKETS_PER_LOCK.min(left)));
-                let gone = shard.clean(bucket..end, what, self.clock.monotonic_ns(), &self.usage);
+                let gone = shard.clean(bucket..end, what, &self.moment());
                 removed += gone;
                 // Even an empty shard costs a lock.
                 let done = end.saturating_sub(bucket).max(8) + 16 * gone;
@@ -415,21 +432,28 @@ impl RateLimiter {
 
     fn try_check(&self, id: u128, session: &[u8], rate: Rate) -> (Result<Verdict, Full>, u64) {
         let mut shard = self.shard_of(id).lock();
-        let now = self.clock.monotonic_ns();
-        if rate.limit == 0 {
-            let retry_after_ms = rate.window_ms;
-            return (Ok(Verdict::Denied { retry_after_ms }), now);
-        }
+        let at = self.moment();
         let answer = match shard.find_mut(id) {
-            Some(key) => key.check(rate, now, &self.capacity, &self.usage),
+            _ if rate.limit == 0 => Ok(Verdict::Denied {
+                retry_after_ms: rate.window_ms,
+            }),
+            Some(key) => key.check(rate, &at),
             None => {
-                let key = Key::first_call(id, self.session_id(session), rate, now);
-                shard
-                    .insert(key, now, &self.capacity, &self.usage)
-                    .map(|()| Verdict::Admitted)
+                let key = Key::first_call(id, self.session_id(session), rate, at.now_ns);
+                shard.insert(key, &at).map(|()| Verdict::Admitted)
             }
         };
-        (answer, now)
+        (answer, at.now_ns)
+    }
+
+    /// To be called with the lock held that the work is done under.
+    fn moment(&self) -> Moment<'_> {
+        Moment {
+            now_ns: self.clock.monotonic_ns(),
+            longest_ns: self.longest_window_ns.load(Ordering::Relaxed),
+            capacity: &self.capacity,
+            usage: &self.usage,
+        }
     }
 
     /// Drops some expired keys; a later call in need goes on where this one stopped.
@@ -474,20 +498,14 @@ impl Shard {
         self.keys.find_mut(id as u64, |key| key.id == id)
     }
 
-    fn insert(
-        &mut self,
-        key: Key,
-        now: u64,
-        capacity: &Capacity,
-        usage: &Usage,
-    ) -> Result<(), Full> {
-        if self.session_is_full(key.session, capacity) {
-            self.clean_session(key.session, now, usage);
-            if self.session_is_full(key.session, capacity) {
+    fn insert(&mut self, key: Key, at: &Moment<'_>) -> Result<(), Full> {
+        if self.session_is_full(key.session, at.capacity) {
+            self.clean_session(key.session, at);
+            if self.session_is_full(key.session, at.capacity) {
                 return Err(Full::Session);
             }
         }
-        usage.reserve(&usage.keys, 1, capacity.keys)?;
+        at.usage.reserve(&at.usage.keys, 1, at.capacity.keys)?;
         self.sessions
             .entry(
                 key.session as u64,
@@ -512,7 +530,7 @@ impl Shard {
             .is_some_and(|listed| listed.keys.len() >= capacity.session_keys_per_shard)
     }
 
-    fn clean_session(&mut self, session: u128, now: u64, usage: &Usage) {
+    fn clean_session(&mut self, session: u128, at: &Moment<'_>) {
         let Ok(mut listed) = self
             .sessions
             .find_entry(session as u64, |listed| listed.session == session)
@@ -524,9 +542,9 @@ impl Shard {
             let Ok(found) = keys.find_entry(id as u64, |key| key.id == id) else {
                 return false;
             };
-            let expired = found.get().is_expired(now);
+            let expired = found.get().is_expired(at);
             if expired {
-                usage.release(&found.remove().0);
+                at.usage.release(&found.remove().0);
             }
             !expired
         });
@@ -549,26 +567,20 @@ impl Shard {
         }
     }
 
-    fn clean(
-        &mut self,
-        buckets: std::ops::Range<usize>,
-        what: Expired,
-        now: u64,
-        usage: &Usage,
-    ) -> usize {
+    fn clean(&mut self, buckets: std::ops::Range<usize>, what: Expired, at: &Moment<'_>) -> usize {
         let mut removed = 0;
         for bucket in buckets {
             let Some(key) = self.keys.get_bucket_mut(bucket) else {
                 continue;
             };
             let gone = match what {
-                Expired::OutsideWindow => key.is_expired(now),
-                Expired::OlderThan(ms) => key.forget_older_than(now, ms.saturating_mul(NS_PER_MS)),
+                Expired::OutsideWindow => key.is_expired(at),
+                Expired::OlderThan(ms) => key.forget_older_than(ms.saturating_mul(NS_PER_MS), at),
             };
             if gone && let Ok(found) = self.keys.get_bucket_entry(bucket) {
                 let (key, _) = found.remove();
                 self.unlist(&key);
-                usage.release(&key);
+                at.usage.release(&key);
                 removed += 1;
             }
         }
@@ -613,23 +625,15 @@ impl Key {
             session,
             stamps: Stamps::one(now),
             forgotten: None,
-            longest_window_ns: rate.window_ns(),
             largest_limit: rate.limit,
         }
     }
 
-    fn check(
-        &mut self,
-        rate: Rate,
-        now: u64,
-        capacity: &Capacity,
-        usage: &Usage,
-    ) -> Result<Verdict, Full> {
+    fn check(&mut self, rate: Rate, at: &Moment<'_>) -> Result<Verdict, Full> {
         let window_ns = rate.window_ns();
-        self.longest_window_ns = self.longest_window_ns.max(window_ns);
         self.largest_limit = self.largest_limit.max(rate.limit);
         // A clock that goes backwards must not make calls look older than they are.
-        let now = now.max(self.stamps.newest());
+        let now = at.now_ns.max(self.stamps.newest());
         if let Some(blocking) = self.blocking(rate.limit)
             && within(blocking, now, window_ns)
         {
@@ -638,7 +642,7 @@ impl Key {
                 retry_after_ms: wait_ns.div_ceil(NS_PER_MS),
             });
         }
-        self.push(now, capacity, usage)?;
+        self.push(now, at)?;
         Ok(Verdict::Admitted)
     }
 
@@ -651,29 +655,31 @@ impl Key {
         }
     }
 
-    fn push(&mut self, now: u64, capacity: &Capacity, usage: &Usage) -> Result<(), Full> {
+    fn push(&mut self, now: u64, at: &Moment<'_>) -> Result<(), Full> {
         let at_most = self.largest_limit as usize;
         let room = at_most.saturating_sub(self.stamps.len());
-        let oldest_expired = || !within(self.stamps.oldest(), now, self.longest_window_ns);
+        let oldest_expired = || !within(self.stamps.oldest(), now, at.longest_ns);
         if room == 0 || self.stamps.is_full() && oldest_expired() {
             self.forgotten = Some(self.stamps.replace_oldest(now));
             return Ok(());
         }
         if self.stamps.is_full() {
             let more = self.stamps.len().min(room);
-            usage.grow(&mut self.stamps, more, capacity)?;
+            at.usage.grow(&mut self.stamps, more, at.capacity)?;
         }
         self.stamps.push(now);
         Ok(())
     }
 
-    fn is_expired(&self, now: u64) -> bool {
-        !within(self.stamps.newest(), now, self.longest_window_ns)
+    fn is_expired(&self, at: &Moment<'_>) -> bool {
+        !within(self.stamps.newest(), at.now_ns, at.longest_ns)
     }
 
     /// Returns whether nothing would be left, in which case the key is to be dropped.
-    fn forget_older_than(&mut self, now: u64, age_ns: u64) -> bool {
-        let old = self.stamps.count_old(|stamp| !within(stamp, now, age_ns));
+    fn forget_older_than(&mut self, age_ns: u64, at: &Moment<'_>) -> bool {
+        let old = self
+            .stamps
+            .count_old(|stamp| !within(stamp, at.now_ns, age_ns));
         let nothing_left = old == self.stamps.len();
         if old > 0 && !nothing_left {
             self.stamps.drop_oldest(old);
