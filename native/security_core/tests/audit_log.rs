@@ -209,7 +209,13 @@ fn long_names_are_cut_to_a_bound_and_stay_apart() {
     let exact = vec![b'a'; MAX_NAME_BYTES];
     let long = "ä".repeat(MAX_NAME_BYTES);
     let longer = "ä".repeat(500_000);
-    for session in [&exact, long.as_bytes(), longer.as_bytes()] {
+    let longest = "ä".repeat(500_001);
+    for session in [
+        &exact,
+        long.as_bytes(),
+        longer.as_bytes(),
+        longest.as_bytes(),
+    ] {
         log.append(&call(session, session));
         let entries = log.query(&of_session(session));
         assert_eq!(entries.len(), 1);
@@ -291,6 +297,15 @@ fn many_writers_never_overfill_the_ring_and_lose_only_what_is_overwritten() {
     assert!(log.verify().is_ok());
 }
 
+/// Ends the writers when the reader is done, also when it is done because it failed.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn the_chain_is_whole_whenever_it_is_looked_at() {
     let log = AuditLog::new(700, &KEY, Arc::new(SystemClock::new())).unwrap();
@@ -306,10 +321,14 @@ fn the_chain_is_whole_whenever_it_is_looked_at() {
                     if n == 0 {
                         log.clear_session(&[writer, 3]);
                     }
+                    if n == 99 && writer == 0 {
+                        log.clear_all();
+                    }
                 }
             });
         }
         scope.spawn(|| {
+            let _stop = Stop(&done);
             for round in 0..20 {
                 assert_eq!(log.verify().map(|_| ()), Ok(()));
                 assert_eq!(log.export().verify(&KEY).map(|_| ()), Ok(()));
@@ -318,11 +337,9 @@ fn the_chain_is_whole_whenever_it_is_looked_at() {
                 match round {
                     7 => log.set_capacity(300).unwrap(),
                     14 => log.set_capacity(700).unwrap(),
-                    18 => log.clear_all(),
                     _ => {}
                 }
             }
-            done.store(true, Ordering::Relaxed);
         });
     });
 }
