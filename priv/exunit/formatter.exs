@@ -42,12 +42,13 @@ defmodule JidoCode.Tools.ExUnitFormatter do
   end
 
   def handle_cast({:module_finished, %ExUnit.TestModule{state: {:failed, failures}} = module}, state) do
-    failures = for {kind, reason, stack} <- failures, do: failure(kind, reason, stack, nil, "")
+    tags = %{file: module.file}
+    failures = for {kind, reason, stack} <- failures, do: failure(kind, reason, stack, tags, "")
 
     event = %{
       "event" => "module_failed",
       "module" => inspect(module.name),
-      "file" => module.file,
+      "file" => relative(module.file),
       "failures" => failures
     }
 
@@ -196,5 +197,9 @@ defmodule JidoCode.Tools.ExUnitFormatter do
     if String.length(text) > @max_text, do: String.slice(text, 0, @max_text) <> " [cut]", else: text
   end
 
-  defp write(%{file: file}, event), do: :file.write(file, [Base.encode64(:erlang.term_to_binary(event)), ?\n])
+  # With its time: a run that is asked to end may still finish tests, or fail them, before it does.
+  defp write(%{file: file}, event) do
+    event = Map.put(event, "at_ms", System.os_time(:millisecond))
+    :file.write(file, [Base.encode64(:erlang.term_to_binary(event)), ?\n])
+  end
 end

@@ -100,7 +100,8 @@ defmodule JidoCode.Tools.Definitions.Elixir do
           name: "exclude_tag",
           type: :string,
           required: false,
-          description: "Leave out tests with this tag, as \"name\" or \"name:value\"."
+          description:
+            "Leave out tests with this tag, as \"name\" or \"name:value\"; one that has the wanted tag too still runs."
         },
         %{
           name: "max_failures",

@@ -30,25 +30,25 @@ defmodule JidoCode.Tools.Project.Mix do
   @watch_ms 500
 
   @doc """
-  Reads what the project declares.
+  Reads what the project declares, within `timeout` ms.
   """
-  @spec facts(String.t(), String.t()) :: {:ok, facts()} | {:error, String.t()}
-  def facts(root, env) do
+  @spec facts(String.t(), String.t(), pos_integer()) :: {:ok, facts()} | {:error, String.t()}
+  def facts(root, env, timeout \\ @facts_timeout_ms) do
     if File.regular?(Path.join(root, "mix.exs")) do
-      with_folder(fn folder -> read_facts(root, env, folder) end)
+      with_folder(fn folder -> read_facts(root, env, folder, min(timeout, @facts_timeout_ms)) end)
     else
       {:error, "There is no mix.exs in the project's root folder"}
     end
   end
 
-  defp read_facts(root, env, folder) do
+  defp read_facts(root, env, folder, timeout) do
     target = Path.join(folder, "facts")
     script = Application.app_dir(:jido_code_tools, "priv/mix/project.exs")
 
     options = [
       cd: root,
       env: environment(env),
-      timeout: @facts_timeout_ms,
+      timeout: timeout,
       keep: {1_000, 1_000},
       write: [folder],
       network: :none
@@ -59,7 +59,7 @@ defmodule JidoCode.Tools.Project.Mix do
         decode_facts(target)
 
       {:ok, %{status: :timeout}} ->
-        {:error, "The project's mix.exs did not load within #{@facts_timeout_ms} ms"}
+        {:error, "The project's mix.exs did not load within #{timeout} ms"}
 
       {:ok, result} ->
         {:error, "The project's mix.exs can't be loaded:\n" <> Output.text(result.stderr)}

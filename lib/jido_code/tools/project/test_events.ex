@@ -28,10 +28,14 @@ defmodule JidoCode.Tools.Project.TestEvents do
   # What a run may report at most, in bytes; the rest is not read.
   @max_file 64 * 1024 * 1024
 
-  @doc "Reads the events; a file that is not there is a run that reported nothing."
-  @spec read(Path.t()) :: t()
-  def read(file) do
-    file |> events() |> Enum.reduce(empty(), &add/2) |> finish()
+  @doc """
+  Reads the events up to a time (system time in milliseconds, or `:infinity`); a file that is not there is a run that reported
+  nothing.
+  """
+  @spec read(Path.t(), integer() | :infinity) :: t()
+  def read(file, until \\ :infinity) do
+    # Every number is less than the atom.
+    file |> events() |> Stream.filter(&(&1["at_ms"] <= until)) |> Enum.reduce(empty(), &add/2) |> finish()
   end
 
   defp events(file) do

@@ -50,6 +50,7 @@ defmodule JidoCode.Tools.Security.MixPolicy do
   @opaque policy :: reference()
 
   @kinds [:flag, :integer, :name, :text, :path]
+  @test_paths ["test", "apps/*/test"]
 
   @doc "Judges a call by the configured policy."
   @spec check(String.t(), [String.t()], String.t() | nil) :: :ok | {:error, denial()}
@@ -132,7 +133,7 @@ defmodule JidoCode.Tools.Security.MixPolicy do
         about <> "option not allowed: #{argument}, #{reason(denial.reason)}." <> allowed(denial, " Allowed: ")
 
       "missing_value" ->
-        about <> "#{argument} needs a value." <> allowed(denial, " It takes: ")
+        about <> "#{argument} needs a value"
 
       "unexpected_value" ->
         about <> "#{argument} takes no value"
@@ -144,7 +145,9 @@ defmodule JidoCode.Tools.Security.MixPolicy do
         about <> "takes no such argument: #{argument}." <> allowed(denial, " Expected: ")
 
       "outside_test_paths" ->
-        about <> "#{argument} is not in the project's test/ directory." <> allowed(denial, " Test paths: ")
+        about <>
+          "#{argument} is not in the project's test/ directory (#{Enum.join(test_paths(), ", ")}). " <>
+          "A person can name other folders in config :jido_code, test_paths:."
 
       "not_a_test_file" ->
         about <> "#{argument} is no test file; their names end in _test.exs"
@@ -210,9 +213,11 @@ defmodule JidoCode.Tools.Security.MixPolicy do
       tasks: tasks!(:allowed_tasks),
       alias_tasks: tasks!(:alias_tasks),
       trusted_aliases: names!(:trusted_aliases, Config.get(:trusted_aliases, [])),
-      test_paths: with(paths when paths != nil <- Config.get(:test_paths), do: names!(:test_paths, paths))
+      test_paths: names!(:test_paths, test_paths())
     }
   end
+
+  defp test_paths, do: Config.get(:test_paths) || @test_paths
 
   defp tasks!(key) do
     case Config.get(key, []) do

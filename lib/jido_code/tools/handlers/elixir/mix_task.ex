@@ -54,7 +54,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
 
     with :ok <- plausible(task, arguments, env),
          {:ok, root} <- Workspace.root(context),
-         {:ok, facts} <- Project.Mix.facts(root, env),
+         {:ok, facts} <- Project.Mix.facts(root, env, timeout),
          :ok <- Project.Mix.approve(task, arguments, env, facts) do
       options = [env: env, timeout: max(deadline - now(), 1), keep: @keep]
 

@@ -54,17 +54,22 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
     timeout = timeout(args["timeout"])
     deadline = now() + timeout
 
-    with {:ok, arguments} <- arguments(args),
+    with {:ok, path} <- path(args["path"], args["line"]),
+         {:ok, options} <- options(args),
          {:ok, root} <- Workspace.root(context),
-         {:ok, facts} <- Project.Mix.facts(root, "test"),
-         :ok <- inside_tests(root, args["path"], facts),
-         :ok <- Project.Mix.approve("test", arguments, "test", facts) do
+         {:ok, place} <- inside_project(root, args["path"]),
+         {:ok, facts} <- Project.Mix.facts(root, "test", timeout),
+         :ok <- inside_tests(place, args["path"], facts),
+         :ok <- Project.Mix.approve("test", judged(path, options, facts), "test", facts) do
       Project.Mix.with_folder(fn folder ->
         events = Path.join(folder, "events")
 
-        options = [
+        left = max(deadline - now(), 1)
+        ends_at = System.os_time(:millisecond) + left
+
+        settings = [
           env: "test",
-          timeout: max(deadline - now(), 1),
+          timeout: left,
           keep: @keep,
           set: %{"JIDO_EXUNIT_EVENTS" => events},
           write: [folder],
@@ -73,23 +78,24 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
 
         formatters = ~w(--formatter JidoCode.Tools.ExUnitFormatter --formatter ExUnit.CLIFormatter)
 
-        root
-        |> Project.Mix.run(["test" | arguments] ++ formatters, options)
-        |> answer(TestEvents.read(events), timeout)
+        result = Project.Mix.run(root, ["test" | path ++ options] ++ formatters, settings)
+        answer(result, TestEvents.read(events, cutoff(result, ends_at)), timeout)
       end)
     end
   end
 
+  # What tests did after they were asked to end says nothing about them.
+  defp cutoff({:ok, %Command.Result{status: :timeout}}, ends_at), do: ends_at
+  defp cutoff(_result, _ends_at), do: :infinity
+
   defp timeout(timeout) when is_integer(timeout) and timeout > 0, do: min(timeout, @max_timeout)
   defp timeout(_invalid), do: @default_timeout
 
-  defp arguments(args) do
-    with {:ok, path} <- path(args["path"], args["line"]),
-         {:ok, max_failures} <- positive("max_failures", args["max_failures"]),
+  defp options(args) do
+    with {:ok, max_failures} <- positive("max_failures", args["max_failures"]),
          {:ok, seed} <- seed(args["seed"]) do
       {:ok,
        if(args["trace"], do: ["--trace"], else: []) ++
-         path ++
          option("--only", args["tag"]) ++
          option("--exclude", args["exclude_tag"]) ++
          option("--max-failures", max_failures) ++ option("--seed", seed)}
@@ -117,21 +123,34 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
   defp option(name, value), do: [name, to_string(value)]
 
   # The policy judges the text of the path; this judges where it leads.
-  defp inside_tests(_root, nil, _facts), do: :ok
+  defp inside_project(_root, nil), do: {:ok, nil}
 
-  defp inside_tests(root, path, facts) do
-    places = facts.test_paths || ["test"]
-
+  defp inside_project(root, path) do
     case Workspace.resolve(root, path) do
       {:ok, %{relative: relative}} ->
-        if Enum.any?(places, &below?(relative, &1)) or umbrella?(relative),
-          do: :ok,
-          else: {:error, "#{path} is not in the project's test/ directory (#{Enum.join(places, ", ")})"}
+        {:ok, relative}
+
+      {:error, {:outside, _text}} ->
+        {:error, "Path traversal not allowed: #{path} leads outside of the project"}
 
       {:error, {_kind, text}} ->
-        {:error, "The path is outside the project: #{text}"}
+        {:error, "The path is invalid: #{text}"}
     end
   end
+
+  defp inside_tests(nil, nil, _facts), do: :ok
+
+  defp inside_tests(place, path, facts) do
+    folders = facts.test_paths || ["test"]
+
+    if Enum.any?(folders, &below?(place, &1)) or umbrella?(place),
+      do: :ok,
+      else: {:error, "#{path} is not in the project's test/ directory (#{Enum.join(folders, ", ")})"}
+  end
+
+  # The policy knows the configured test folders. Those that the project declares itself were looked at here.
+  defp judged(path, options, %{test_paths: nil}), do: path ++ options
+  defp judged(_path, options, _facts), do: options
 
   defp below?(path, place) do
     place = String.trim_trailing(place, "/")
