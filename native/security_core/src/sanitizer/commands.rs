@@ -32,6 +32,24 @@ fn searcher() -> &'static AhoCorasick {
 /// ` -p`, ` -u `, ` -a `: a short option, from the blank on.
 pub(crate) fn option(scan: &mut Scan, at: usize) {
     let text = scan.text;
+    if text[at..].starts_with(b"\"-u\"") {
+        // An argument list: `["curl", "-u", "user:password"]`.
+        let next = text[at + 4..]
+            .iter()
+            .take(4)
+            .take_while(|&&b| matches!(b, b',' | b' '))
+            .count();
+        return user_and_password(scan, at + 4 + next);
+    }
+    if text[at..].starts_with(b"-use") {
+        let lead = &text[at.saturating_sub(MAX_LEAD)..at];
+        scan.spend(2 * lead.len());
+        let separated = matches!(text.get(at + 5), Some(b' ' | b'='));
+        if text[at..].starts_with(b"-user") && separated && searcher().find(lead).is_some() {
+            user_and_password(scan, skip_blanks(text, at + 6, 8));
+        }
+        return;
+    }
     let Some(&letter) = text.get(at + 2) else {
         return;
     };
@@ -52,24 +70,33 @@ pub(crate) fn option(scan: &mut Scan, at: usize) {
     if !searcher().find_iter(&text[at - lead..at]).any(takes) {
         return;
     }
+    if wanted == b'u' {
+        return user_and_password(scan, value);
+    }
     let (start, end) = argument(text, value);
     let value = &text[start..end];
-    if wanted == b'u' {
-        let Some(colon) = memchr::memchr(b':', value) else {
-            return;
-        };
-        let (user, password) = (&value[..colon], &value[colon + 1..]);
-        if password.is_empty() && looks_random(user, false) {
-            scan.add(start, start + colon, Rule::CommandLine, 1);
-        } else if is_argument(password) {
-            scan.add(start + colon + 1, end, Rule::CommandLine, 1);
-        }
-    } else if value.len() >= 3
+    if value.len() >= 3
         && is_argument(value)
         && !(all(value, D) && value.len() < 6)
         && text.get(end) != Some(&b':')
     {
         scan.add(start, end, Rule::CommandLine, 1);
+    }
+}
+
+/// `user:password` as one argument.
+fn user_and_password(scan: &mut Scan, at: usize) {
+    let (start, end) = argument(scan.text, at);
+    let value = &scan.text[start..end];
+    scan.spend(value.len());
+    let Some(colon) = memchr::memchr(b':', value) else {
+        return;
+    };
+    let (user, password) = (&value[..colon], &value[colon + 1..]);
+    if password.is_empty() && looks_random(user, false) {
+        scan.add(start, start + colon, Rule::CommandLine, 1);
+    } else if is_argument(password) {
+        scan.add(start + colon + 1, end, Rule::CommandLine, 1);
     }
 }
 
@@ -110,18 +137,19 @@ pub(crate) fn openssl_pass(scan: &mut Scan, at: usize) -> bool {
     true
 }
 
-/// `IDENTIFIED BY '…'`, from the `D BY` on.
+/// `IDENTIFIED BY '…'`, also `IDENTIFIED WITH plugin BY '…'`, from the `BY` on.
 pub(crate) fn identified_by(scan: &mut Scan, at: usize) {
     let text = scan.text;
-    if at < 9 || !text[at - 9..at].eq_ignore_ascii_case(b"IDENTIFIE") {
+    let lead = &text[at.saturating_sub(60)..at];
+    scan.spend(lead.len());
+    if !contains_ci(lead, b"identified ") {
         return;
     }
-    let mut value = skip_blanks(text, at + 4, 8);
-    if starts_ci(&text[value..], b"password ") {
-        value = skip_blanks(text, value + 9, 8);
-    }
-    if let Some(literal) = marked(text, value).filter(|l| matches!(l.kind, Kind::Quoted(_))) {
-        if quoted_is_secret(KeyClass::Password, b"", &text[literal.start..literal.end]) {
+    // "the library identified by 'name'" is prose.
+    let statement = memchr::memmem::find(lead, b"IDENTIFIED").is_some();
+    if let Some(literal) = marked(text, at + 3).filter(|l| matches!(l.kind, Kind::Quoted(_))) {
+        let value = &text[literal.start..literal.end];
+        if quoted_is_secret(KeyClass::Password, b"", value) && (statement || any(value, D)) {
             scan.add(literal.start, literal.end, Rule::Sql, 1);
         }
     }
@@ -148,6 +176,9 @@ pub(crate) fn pgpass(scan: &mut Scan, at: usize) {
         std::array::from_fn(|_| parts.next().unwrap_or_default())
     };
     let [host, port, database, user, password, extra] = fields;
+    if start > 0 && text[start - 1] == b':' || &text[start..at] == b"arn" {
+        return;
+    }
     let name = |field: &[u8]| {
         !field.is_empty() && field.iter().all(|&b| is(b, WORD | DOT | DASH) || b == b'*')
     };

@@ -220,7 +220,8 @@ fn separator(text: &[u8], key: &Key, end: usize) -> Option<(Separator, usize, bo
         b',' => {
             let erlang = key.start > 0
                 && (text[key.start - 1] == b'{' || text[..key.start].ends_with(b"define("));
-            if !closed && !key.atom && !erlang {
+            let row = text[..key.start].trim_ascii_end().ends_with(b",");
+            if !closed && !key.atom && !erlang && !row {
                 return None;
             }
             match pair_value(text, gap + 1) {
@@ -228,6 +229,8 @@ fn separator(text: &[u8], key: &Key, end: usize) -> Option<(Separator, usize, bo
                 None => (Separator::Comma, gap + 1),
             }
         }
+        b'>' if closed => (Separator::Markup, gap + 1),
+        b'(' if tight && is_setter(key.name) => (Separator::Comma, last_argument(text, gap + 1)),
         b'>' if key.start > 0 && matches!(text[key.start - 1], b'<' | b':') => {
             (Separator::Markup, gap + 1)
         }
@@ -243,12 +246,33 @@ fn separator(text: &[u8], key: &Key, end: usize) -> Option<(Separator, usize, bo
     Some((found.0, found.1, tight && !wide))
 }
 
+/// `setApiToken("…")`, `set_cookie(node(), …)`.
+fn is_setter(name: &[u8]) -> bool {
+    let last = name.rsplit(|&b| b == b'.').next().unwrap_or_default();
+    starts_ci(last, b"set") || starts_ci(last, b"with")
+}
+
+/// Where the last of at most two plain arguments starts.
+fn last_argument(text: &[u8], at: usize) -> usize {
+    let first = run_end_capped(text, at, WORD | DOT | COLON, 40);
+    let first = if text[first..].starts_with(b"()") {
+        first + 2
+    } else {
+        first
+    };
+    if first > at && text.get(first) == Some(&b',') {
+        skip_blanks(text, first + 1, 8)
+    } else {
+        at
+    }
+}
+
 /// `iex> System.get_env("KEY")`, and the value on the next line; `secret #=> "…"`, as a debugger prints it.
 fn answer(text: &[u8], key: &Key, from: usize) -> Option<usize> {
     let closers = text[from..]
         .iter()
         .take(4)
-        .take_while(|&&b| matches!(b, b')' | b']' | b'}'))
+        .take_while(|&&b| matches!(b, b'(' | b')' | b']' | b'}' | b'.'))
         .count();
     let at = skip_blanks(text, from + closers, 40);
     match text.get(at)? {
@@ -277,6 +301,7 @@ fn is_pair(text: &[u8], key: &Key, after: usize) -> bool {
         Quote::Plain { slashes, .. } => slashes + 1,
         Quote::Spelled { close } => close.len(),
     });
+    let quote = quote + usize::from(key.start > 0 && text[key.start - 1] == b'$');
     let open = key
         .start
         .saturating_sub(quote.max(usize::from(key.atom)) + key.dashes);
@@ -293,10 +318,19 @@ fn is_pair(text: &[u8], key: &Key, after: usize) -> bool {
         next
     };
     let last = text.get(next).copied().unwrap_or(b'\n');
+    // In a longer row of words the next one is a value only if it is no word.
+    let word = text[..after]
+        .iter()
+        .rev()
+        .skip(1)
+        .take(40)
+        .take_while(|&&b| is(b, WORD | DASH))
+        .all(|&b| is(b, L | US | DASH));
     match first {
-        b'{' => true,
+        b'{' => last == b'}' || !word,
         b'[' => last == b']',
-        b'(' | b',' => last == b')',
+        b'(' => last == b')',
+        b',' => last == b')' && !word,
         _ => false,
     }
 }
@@ -326,7 +360,22 @@ fn pair_value(text: &[u8], from: usize) -> Option<usize> {
             _ => break,
         }
     }
-    let end = run_end_capped(text, at, ALPHA | US, 24);
+    let mut end = run_end_capped(text, at, ALPHA | US, 24);
+    // Other attributes of the same element may stand between.
+    for _ in 0..4 {
+        let other = matches!(
+            &text[at..end],
+            b"name" | b"id" | b"class" | b"placeholder" | b"type" | b"autocomplete"
+        );
+        let Some((quote, start)) =
+            Quote::open(text, end + 1).filter(|_| other && text.get(end) == Some(&b'='))
+        else {
+            break;
+        };
+        let (_, after, _) = quote.close(text, start);
+        at = skip_blanks(text, after.min(start + 80), 8);
+        end = run_end_capped(text, at, ALPHA | US, 24);
+    }
     let word = &text[at..end];
     const NAMES: &[&[u8]] = &[
         b"value",
@@ -351,7 +400,9 @@ fn pair_value(text: &[u8], from: usize) -> Option<usize> {
     at = skip_blanks(text, at, 20);
     match text.get(at)? {
         b'=' if text.get(at + 1) == Some(&b'>') => Some(at + 2),
-        b':' | b'=' | b',' | b'>' => Some(at + 1),
+        // `field :password, :string, …` is a type; only a property list has `<string>`.
+        b':' | b'=' | b',' if !word.eq_ignore_ascii_case(b"string") => Some(at + 1),
+        b'>' => Some(at + 1),
         _ => None,
     }
 }
@@ -387,7 +438,10 @@ fn judge_value(
     if key.quote.is_none() && closes(text, at) {
         return;
     }
-    if headers::is_cookie(key.name) && !matches!(separator, Separator::Prose | Separator::Cell) {
+    if headers::is_cookie(key.name)
+        && key.dashes == 0
+        && !matches!(separator, Separator::Prose | Separator::Cell)
+    {
         return headers::cookies(scan, key, at);
     }
     if class == KeyClass::Auth {
@@ -416,6 +470,47 @@ fn judge_value(
             at = value;
         }
     }
+    let listed = !matches!(
+        separator,
+        Separator::Prose | Separator::Blank | Separator::Cell
+    );
+    if listed && text[at] == b'[' && !is_at(text, skip_space(text, at + 1, 60), D) {
+        elements(scan, key, class, at);
+    }
+    // `**Password:** …`
+    if separator == Separator::Colon && key.quote.is_none() {
+        at += text[at..]
+            .iter()
+            .take(2)
+            .take_while(|&&b| b == b'*')
+            .count();
+        at = skip_blanks(text, at, 8);
+    }
+    if let Some(block) = block_scalar(text, at, separator) {
+        let end = text[block..]
+            .iter()
+            .take(4096)
+            .position(|&b| b == b'\n' || b == b'\r')
+            .map_or(text.len().min(block + 4096), |n| block + n);
+        scan.spend(end - block);
+        if quoted_is_secret(class, key.name, &text[block..end])
+            && !text[block..end]
+                .iter()
+                .any(|b| matches!(b, b'"' | b'\'' | b'\\'))
+        {
+            secret(scan, key, class, block, end);
+        }
+        return;
+    }
+    let comparison = separator == Separator::Compare;
+    let class = if comparison && class > KeyClass::Token {
+        KeyClass::Token
+    } else {
+        class
+    };
+    if at >= text.len() {
+        return;
+    }
     let Some(literal) = marked(text, at).or_else(|| wrapped(text, at)) else {
         return bare_value(scan, key, class, separator, at, tight);
     };
@@ -436,6 +531,7 @@ fn judge_value(
             }
             if separator == Separator::Comma
                 && key.dashes == 0
+                && !(key.quote.is_none() && is_setter(key.name))
                 && !is_pair(text, key, literal.after)
             {
                 return;
@@ -449,19 +545,36 @@ fn judge_value(
         }
         Kind::Bare => {}
     }
-    // `passwords: ["a", "b"]`
-    if text.get(at) == Some(&b'[') && literal.kind != Kind::Codes {
-        elements(scan, key, class, at);
+}
+
+/// `key: |` or `key: >-`, and the value on the next line: where that line's text starts.
+fn block_scalar(text: &[u8], at: usize, separator: Separator) -> Option<usize> {
+    if separator != Separator::Colon || !matches!(text.get(at)?, b'|' | b'>') {
+        return None;
     }
+    let end = at
+        + 1
+        + text[at + 1..]
+            .iter()
+            .take(2)
+            .take_while(|&&b| matches!(b, b'-' | b'+' | b'0'..=b'9'))
+            .count();
+    (text.get(end) == Some(&b'\n'))
+        .then(|| skip_blanks(text, end + 1, 80))
+        .filter(|&start| start > end + 1)
 }
 
 /// Does a quotation mark at `at` end the string in which the key stands, rather than begin a value? `"password: ", …`
 fn closes(text: &[u8], at: usize) -> bool {
     Quote::open(text, at).is_some_and(|(_, after)| {
-        matches!(
-            text.get(after),
+        let rest = &text[after..];
+        let ends = matches!(
+            rest.first(),
             Some(b',' | b'}' | b']' | b')' | b';' | b':' | b'\n' | b'\r')
-        )
+        );
+        ends || [&b"++"[..], b" ++", b"<>", b" <>", b" +", b" .", b" |"]
+            .iter()
+            .any(|glue| rest.starts_with(glue))
     })
 }
 
@@ -605,6 +718,10 @@ fn bare_value(
         && key.start > 0
         && text[key.start - 1] == b'['
         && key.quote.is_none();
+    if separator == Separator::Colon {
+        // Only an equals sign makes a line of a dotenv file.
+        place.tight = false;
+    }
     if separator == Separator::Pair || bracketed {
         place = Place {
             tight: true,
@@ -653,6 +770,9 @@ fn bare_value(
             }
         }
     }
+    while until == Until::Blank && literal.end > at && text[literal.end - 1] == b',' {
+        literal.end -= 1;
+    }
     // A sentence ends with a mark that is no part of the value.
     if matches!(
         separator,
@@ -699,7 +819,9 @@ fn bare_value(
         }
         Separator::Prose => return prose(scan, key, class, at),
         Separator::Cell => {
+            let next = skip_blanks(text, literal.end, 80);
             !call
+                && matches!(text.get(next), Some(b'|' | b'\n') | None)
                 && bare_is_secret(
                     class,
                     key.name,
@@ -748,6 +870,12 @@ fn argument_is_secret(class: KeyClass, key: &[u8], value: &[u8], flag: bool) -> 
             },
         );
     }
+    let kept = value
+        .iter()
+        .rev()
+        .take_while(|b| matches!(b, b']' | b')' | b'}' | b','))
+        .count();
+    let value = &value[..value.len() - kept];
     if all(value, U | US | DASH) && surprise(value) < 40 || value.len() < 3 {
         return false;
     }
@@ -881,6 +1009,7 @@ fn prose(scan: &mut Scan, key: &Key, class: KeyClass, from: usize) {
             b"is" | b"was" | b"are" | b"=" | b"is:" | b":" | b"->" | b"was:" | b"to" | b"as" => {
                 said = true
             }
+            [first, .., b':'] if i > 0 && is(*first, ALPHA) => said = true,
             b"for" | b"of" | b"the" | b"your" | b"now" | b"currently" | b"set" | b"set:"
             | b"changed" | b"just" | b"" => {}
             _ if said || i == 0 => {
@@ -1001,6 +1130,9 @@ fn address(scan: &mut Scan, key: &Key, from: usize) {
     scan.spend(value.len());
     // The parts of a URI that a struct shows one by one.
     if matches!(key.name, b"userinfo" | b"authority") {
+        if Quote::open(text, from).is_none() {
+            return;
+        }
         let end = memchr::memrchr(b'@', value).unwrap_or(if key.name == b"userinfo" {
             value.len()
         } else {

@@ -37,6 +37,8 @@ pub(crate) struct Scan<'t> {
     pub(crate) token_until: usize,
     pub(crate) jwt_until: usize,
     pub(crate) pem_until: usize,
+    /// A private key's BEGIN was seen, its END not yet.
+    pub(crate) pem_open: bool,
     pub(crate) jwk_until: usize,
     pub(crate) url_end: usize,
     /// Reused for decoded lists of codes.
@@ -64,6 +66,7 @@ impl<'t> Scan<'t> {
             token_until: 0,
             jwt_until: 0,
             pem_until: 0,
+            pem_open: false,
             jwk_until: 0,
             url_end: 0,
             scratch: Vec::new(),
@@ -84,6 +87,7 @@ impl<'t> Scan<'t> {
     }
 
     pub(crate) fn add_numbered(&mut self, start: usize, end: usize, rule: u16, rank: u8) {
+        let start = start + escape_rest(self.text, start);
         if start < end && end <= self.text.len() {
             self.found.push(Found {
                 start,
@@ -101,6 +105,18 @@ impl<'t> Scan<'t> {
         } else {
             classify(name)
         }
+    }
+}
+
+/// How many bytes at `start` belong to an escape that begins before it: a finding never cuts one, so that strings stay valid.
+pub(crate) fn escape_rest(text: &[u8], start: usize) -> usize {
+    if start == 0 || text[start - 1] != b'\\' {
+        return 0;
+    }
+    match text.get(start) {
+        Some(b'n' | b't' | b'r' | b'b' | b'f') => 1,
+        Some(b'u') if text.len() >= start + 5 && all(&text[start + 1..start + 5], HEX_ANY) => 5,
+        _ => 0,
     }
 }
 
@@ -155,7 +171,11 @@ impl Engine {
             pieces.push(Piece::exact(bytes, anchors.len() as u16));
             anchors.push(anchor);
         };
-        for (i, family) in FAMILIES.iter().enumerate() {
+        for (i, family) in FAMILIES
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| f.prefix.len() > 2)
+        {
             let offset = rarest(family.prefix.as_bytes());
             exact(
                 first_four(&family.prefix.as_bytes()[offset..]),
@@ -202,6 +222,8 @@ impl Engine {
         exact(b"eyJ", Anchor::Jwt);
         exact(b" -p", Anchor::Option);
         exact(b" -u ", Anchor::Option);
+        exact(b"\"-u\"", Anchor::Option);
+        exact(b"-use", Anchor::Option);
         exact(b" -a ", Anchor::Option);
         exact(b" -P ", Anchor::Option);
         exact(b" -w ", Anchor::Option);
@@ -231,6 +253,9 @@ impl Engine {
         masked(b"\xe2\x80\x88", b"\xff\xff\xf8", Anchor::Invisible);
         masked(b"\xe2\x80\xa8", b"\xff\xff\xf8", Anchor::Invisible);
         masked(b"0Q~", b"\xf0\xff\xff", Anchor::Entra);
+        let pagerduty = FAMILIES.iter().position(|f| f.prefix == "u+").unwrap_or(0) as u16;
+        masked(b"u+A", b"\xff\xff\xc0", Anchor::Family(pagerduty, 0));
+        masked(b"u+0", b"\xff\xff\xf0", Anchor::Family(pagerduty, 0));
         masked(b"[00", b"\xff\xf0\xf0", Anchor::Codes);
         masked(b"<<00", b"\xff\xff\xf0\xf0", Anchor::Codes);
         let mut any_case = |bytes: &[u8], anchor: Anchor| {
@@ -262,6 +287,9 @@ impl Engine {
             b"ode=",
             b"ctio",
             b"rinf",
+            b"gner",
+            b"pw=",
+            b"pw:",
         ] {
             any_case(word, Anchor::Key);
         }
@@ -272,7 +300,8 @@ impl Engine {
         any_case(b":aa", Anchor::Telegram);
         any_case(b"bear", Anchor::Bearer);
         any_case(b"asic", Anchor::Basic);
-        any_case(b"d by", Anchor::IdentifiedBy);
+        any_case(b"by '", Anchor::IdentifiedBy);
+        any_case(b"by \"", Anchor::IdentifiedBy);
         Engine {
             filter: Prefilter::new(pieces),
             anchors,
@@ -457,21 +486,26 @@ fn family(scan: &mut Scan, start: usize, family: &super::families::Family) {
         return;
     }
     let from = start + prefix.len();
-    // A first look reads little; only a token is followed to its end.
-    let near = body_end(text, from, family.body, 400);
+    // A first look reads little; only a token is followed to its end. The body's pieces are put together to be judged.
+    let mut body = std::mem::take(&mut scan.scratch);
+    let near = body_end(text, from, family, &mut body);
     scan.spend(near - from);
-    let body = trimmed(&text[from..near]);
-    if body.len() < family.min || is_x(body) {
-        // Whatever begins in this run is too short as well.
-        if body.len() >= 64 {
+    let known = trimmed(&body);
+    let token = known.len() >= family.min
+        && !is_x(known)
+        && (family.check)(known)
+        && !inside_base64(text, start, near)
+        && !inside_run(text, start, prefix);
+    let length = known.len();
+    scan.scratch = body;
+    if !token {
+        // Whatever begins in a long run that was looked at is no token either.
+        if length >= 64 && length < family.min {
             scan.token_until = scan.token_until.max(near);
         }
         return;
     }
-    if !(family.check)(body) || inside_base64(text, start) {
-        return;
-    }
-    let end = if near - from >= 400 {
+    let end = if near - from >= NEAR {
         run_end(text, near, family.body)
     } else {
         near
@@ -482,18 +516,48 @@ fn family(scan: &mut Scan, start: usize, family: &super::families::Family) {
     scan.token_until = end;
 }
 
-/// Is `start` in the middle of a long base64 text? Nothing starts there.
-fn inside_base64(text: &[u8], start: usize) -> bool {
-    if start == 0 || !is(text[start - 1], B64) {
+/// Is `start` in the middle of a long base64 text, in its line or as one of its lines? Nothing starts there.
+fn inside_base64(text: &[u8], start: usize, end: usize) -> bool {
+    let before = base64_run(text[..start].iter().rev());
+    if before >= 40 {
+        return surprise(&text[start - before..start]) > 4 * before as i32;
+    }
+    let after = base64_run(text[end..].iter());
+    let (line, stop) = (start - before, end + after);
+    let alone = |at: usize| matches!(text.get(at), None | Some(b'\n' | b'\r' | b'\\'));
+    if !(60..=80).contains(&(stop - line)) || !all(&text[line..stop], STD64) || !alone(stop) {
         return false;
+    }
+    // A line of the same length right before it.
+    let broken = text[..line]
+        .iter()
+        .rev()
+        .take(4)
+        .take_while(|&&b| matches!(b, b'\n' | b'\r' | b'\\' | b'n' | b'r'))
+        .count();
+    broken > 0 && base64_run(text[..line - broken].iter().rev()) >= 60.min(stop - line)
+}
+
+fn base64_run<'t>(bytes: impl Iterator<Item = &'t u8>) -> usize {
+    bytes.take(80).take_while(|&&b| is(b, STD64)).count()
+}
+
+/// Does a short prefix stand behind a dash or an underscore of some other random run, or of a longer name?
+fn inside_run(text: &[u8], start: usize, prefix: &[u8]) -> bool {
+    if prefix.len() > 5 || start == 0 || !is(text[start - 1], US | DASH) {
+        return false;
+    }
+    if prefix == b"live_" || prefix == b"test_" {
+        return true;
     }
     let before = text[..start]
         .iter()
         .rev()
-        .take(48)
-        .take_while(|&&b| is(b, ALNUM | B64))
+        .take(60)
+        .take_while(|&&b| is(b, URL64))
         .count();
-    before >= 40 && surprise(&text[start - before..start]) > 4 * before as i32
+    let run = &text[start - before..start];
+    any(run, D) && surprise(run) > 0
 }
 
 /// `xxxxxxxx`, as documentation has it.
@@ -512,33 +576,55 @@ fn trimmed(body: &[u8]) -> &[u8] {
     &body[..body.len() - kept]
 }
 
-/// The end of a token's body, followed over a line's end where a terminal wrapped it, and from one literal into the next.
-fn body_end(text: &[u8], from: usize, mask: u16, cap: usize) -> usize {
-    let mut end = run_end_capped(text, from, mask, cap);
+/// How much of a token is read before it is known to be one.
+const NEAR: usize = 400;
+
+/// The end of a token's body, followed over a line's end where a terminal wrapped it or a backslash continues the line, and from
+/// one literal into the next. `body` gets the body without what stands between its pieces.
+fn body_end(
+    text: &[u8],
+    from: usize,
+    family: &super::families::Family,
+    body: &mut Vec<u8>,
+) -> usize {
+    let mask = family.body;
+    let mut end = run_end_capped(text, from, mask, NEAR);
+    body.clear();
+    body.extend_from_slice(&text[from..end]);
     for _ in 0..8 {
         let next = match text.get(end) {
-            Some(b'"' | b'\'' | b'\\') => literal_goes_on(text, end),
-            Some(b'\n' | b'\r') if end - from >= 4 => wrapped_goes_on(text, end, mask),
+            Some(b'\\') if text.get(end + 1) == Some(&b'\n') => Some(end + 2),
+            Some(b'"' | b'\'' | b'\\') => literal_goes_on(text, end, body.len() < family.min),
+            Some(b'\n' | b'\r') if body.len() >= 2 => {
+                wrapped_goes_on(text, end, mask, body.len() < family.min)
+            }
             _ => None,
         };
         let Some(next) = next else { break };
-        let run = run_end_capped(text, next, mask, cap);
-        if run == next || run - from > 4096 {
+        let run = run_end_capped(text, next, mask, NEAR);
+        if run <= next || run - from > 4096 {
             break;
         }
+        body.extend_from_slice(&text[next..run]);
         end = run;
     }
     end
 }
 
-/// `"abc" <> "def"`: where the second literal's content starts.
-fn literal_goes_on(text: &[u8], end: usize) -> Option<usize> {
+/// `"abc" <> "def"`: where the second literal's content starts. Neighbours without an operator go together only when the first
+/// one alone is too short.
+fn literal_goes_on(text: &[u8], end: usize, short: bool) -> Option<usize> {
     let (quote, after) = Quote::open(text, end)?;
-    joined(text, Kind::Quoted(quote), after).map(|(_, start)| start)
+    if let Some((_, start)) = joined(text, Kind::Quoted(quote), after) {
+        return Some(start);
+    }
+    let next = super::literal::skip_blanks(text, after, 8);
+    let (again, start) = Quote::open(text, next).filter(|_| short && next > after)?;
+    (again == quote).then_some(start)
 }
 
 /// A full line that ends in a token, and a next line that begins with more of it.
-fn wrapped_goes_on(text: &[u8], end: usize, mask: u16) -> Option<usize> {
+fn wrapped_goes_on(text: &[u8], end: usize, mask: u16, short: bool) -> Option<usize> {
     let line = text[..end]
         .iter()
         .rev()
@@ -548,16 +634,11 @@ fn wrapped_goes_on(text: &[u8], end: usize, mask: u16) -> Option<usize> {
     let next = end + if text[end] == b'\r' { 2 } else { 1 };
     let run = run_end_capped(text, next, mask, 400);
     let piece = text.get(next..run)?;
-    let whole_line = matches!(
-        text.get(run),
-        None | Some(b'\n' | b'\r' | b'"' | b'\'' | b' ')
-    );
-    (line >= 60
-        && line <= 240
-        && whole_line
-        && piece.len() >= 3
-        && (any(piece, D) && any(piece, ALPHA) || surprise(piece) > 4 * piece.len() as i32))
-        .then_some(next)
+    if !(60..=240).contains(&line) || piece.is_empty() {
+        return None;
+    }
+    let random = any(piece, D) || surprise(piece) > 4 * piece.len() as i32;
+    (short || random).then_some(next)
 }
 
 /// The fallback of a window that spent its budget: every word of eight bytes and more goes, whatever it is. Escapes, numbers

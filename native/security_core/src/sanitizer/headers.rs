@@ -144,7 +144,7 @@ pub(super) fn authorization(
         let credentials = &text[rest..stop];
         if credentials.len() >= 4
             && !is_placeholder(credentials)
-            && !(all(credentials, L) && surprise(credentials) < 20)
+            && !(all(credentials, L | EQ) && surprise(credentials) < 20)
             && !code_like(credentials)
         {
             scan.add(rest, stop, Rule::Bearer, 1);
@@ -343,6 +343,9 @@ pub(crate) fn bearer(scan: &mut Scan, at: usize) {
     let random = value.len() >= 8 && digits
         || value.len() >= 20 && (surprise(&value[..value.len().min(100)]) > 0)
         || value.len() >= 6 && digits && all(value, ALNUM);
+    if memchr::memmem::find(value, b"://").is_some() {
+        return;
+    }
     if random && !is_placeholder(value) && !judge::is_identifier(value)
         || value.len() >= 20 && all(value, ALNUM) && any(value, D)
     {

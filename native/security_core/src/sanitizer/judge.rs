@@ -301,20 +301,17 @@ fn is_keyword(value: &[u8]) -> bool {
 }
 
 fn is_number(value: &[u8]) -> bool {
-    let body = value.strip_prefix(b"-").unwrap_or(value);
-    // `128u32`, `10_000ms`
-    let digits = run_end(body, 0, D | US);
-    if digits > 0
-        && body.len() - digits <= 5
-        && body
-            .get(digits)
-            .is_some_and(|&b| matches!(b, b'u' | b'i' | b'f' | b'm' | b's' | b'k' | b'l' | b'L'))
-        && all(&body[digits..], L | D | U)
-        && !(body.len() > 6 && any(&body[digits..], U))
-        && count(&body[digits..], L) <= 2 + usize::from(body.ends_with(b"size")) * 3
-    {
-        return body.len() <= 12;
+    const SUFFIXES: &[&[u8]] = &[
+        b"u8", b"u16", b"u32", b"u64", b"usize", b"i8", b"i16", b"i32", b"i64", b"isize", b"ms",
+        b"s", b"L", b"u", b"kb", b"mb",
+    ];
+    if let Some(suffix) = SUFFIXES.iter().find(|suffix| value.ends_with(suffix)) {
+        let digits = &value[..value.len() - suffix.len()];
+        if !digits.is_empty() && all(digits, D | US | DOT) {
+            return true;
+        }
     }
+    let body = value.strip_prefix(b"-").unwrap_or(value);
     !body.is_empty() && body.iter().all(|&b| is(b, D | DOT | US))
         || body.starts_with(b"0x") && all(&body[2..], HEX_ANY)
 }
@@ -485,7 +482,7 @@ pub(crate) fn quoted_is_secret(class: KeyClass, key: &[u8], value: &[u8]) -> boo
                 && !is_path(value)
                 && !is_prose(value)
                 && !names_key(key, value)
-                && !value.eq_ignore_ascii_case(b"min")
+                && !(names_secret(value) && !any(value, L))
         }
         KeyClass::Secret => {
             value.len() >= 4
@@ -493,10 +490,22 @@ pub(crate) fn quoted_is_secret(class: KeyClass, key: &[u8], value: &[u8]) -> boo
                 && !is_path(value)
                 && !is_prose(value)
                 && !names_key(key, value)
-                && !(is_identifier(value) && value.contains(&b'_') && surprise(value) < 0)
+                && !names_secret(value)
+                && !(is_identifier(value)
+                    && !any(value, D)
+                    && value.contains(&b'_')
+                    && surprise(value) < 0)
         }
         KeyClass::Token | KeyClass::Auth => {
             token_is_secret(value) && !is_path(value) && !is_path_like(value)
+                // A salt is short, and may have no digit.
+                || contains_ci(key, b"salt")
+                    && value.len() >= 8
+                    && all(value, STD64 | URL64)
+                    && any(value, L)
+                    && any(value, U)
+                    && !is_alphabet(value)
+                    && surprise(value) > 0
         }
         KeyClass::Url => false,
         KeyClass::Weak => {
@@ -526,7 +535,7 @@ fn is_path_like(value: &[u8]) -> bool {
 
 /// Does the value look like a token, a key, a salt, a cookie?
 pub(crate) fn token_is_secret(value: &[u8]) -> bool {
-    if is_keyword(value) || is_number(value) {
+    if is_keyword(value) || is_number(value) || is_alphabet(value) || names_secret(value) {
         return false;
     }
     if is_hex_key(value) || is_hash(value) {
@@ -537,6 +546,26 @@ pub(crate) fn token_is_secret(value: &[u8]) -> bool {
         // Short ones need digits among letters on both sides of the middle; dates and versions have other signs between.
         || value.len() >= 6 && digits * 3 >= value.len() && all(value, WORD) && any(value, ALPHA) && value.len() < 16 && surprise(value) > 20
         || value.len() >= 20 && digits >= 2 && value.iter().all(|b| b.is_ascii_graphic()) && !value.contains(&b'/') && surprise(value) > 0 && !is_identifier(value)
+}
+
+/// `ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789`: the characters of some encoding.
+fn is_alphabet(value: &[u8]) -> bool {
+    value.len() >= 26
+        && value
+            .windows(2)
+            .filter(|pair| pair[1] == pair[0].wrapping_add(1))
+            .count()
+            * 5
+            > value.len() * 4
+}
+
+/// A name of a secret, not the secret: `db-password`, `DB_PASSWORD`, `client_secret`.
+fn names_secret(value: &[u8]) -> bool {
+    value.len() <= 64
+        && all(value, ALPHA | US | DASH)
+        && any(value, US | DASH)
+        && super::keys::classify(value) >= KeyClass::Token
+        && surprise(value) < 4 * value.len() as i32
 }
 
 /// Labels repeat their key: `password: "Password"`, `secret: "client_secret"`.
@@ -591,17 +620,20 @@ pub(crate) fn bare_is_secret(class: KeyClass, key: &[u8], value: &[u8], place: P
             }
             if is_identifier(value) {
                 // `password: user.password` is code, `DB_PASSWORD=hunter` is data. Digits tell a name apart only where data stands.
-                let plain = value
-                    .strip_suffix(b"?")
-                    .or(value.strip_suffix(b"!"))
-                    .unwrap_or(value);
-                let plain = all(plain, WORD);
-                let numbered = any(value, D)
-                    && any(value, ALPHA)
+                let word = value.trim_ascii_end();
+                let tail = word
+                    .iter()
+                    .rev()
+                    .take_while(|b| matches!(b, b'?' | b'!' | b'.' | b':' | b'=' | b'_'))
+                    .count();
+                let word = &word[..word.len() - tail];
+                let numbered = any(word, D)
+                    && any(word, ALPHA)
                     && class == KeyClass::Password
-                    && !value.contains(&b'_');
-                return plain
-                    && (dotenv && value.len() >= 4 || place.data && place.ends && numbered);
+                    && !word.contains(&b'_')
+                    && !(word.contains(&b'.') && count(word, D) < 2);
+                return all(word, WORD) && dotenv && value.len() >= 4
+                    || place.data && place.ends && numbered;
             }
             let symbols = value.iter().any(|b| {
                 b.is_ascii_punctuation()

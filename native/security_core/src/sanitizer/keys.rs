@@ -157,14 +157,12 @@ fn is_tail(word: &[u8]) -> bool {
                 | b"repeat"
                 | b"ro"
                 | b"rw"
-                | b"env"
                 | b"encoded"
                 | b"v"
                 | b"a"
                 | b"us"
                 | b"eu"
                 | b"override"
-                | b"var"
         )
 }
 
@@ -172,7 +170,11 @@ fn is_tail(word: &[u8]) -> bool {
 fn is_about(word: &[u8]) -> bool {
     matches!(
         word,
-        b"file"
+        b"env"
+            | b"envvar"
+            | b"variable"
+            | b"var"
+            | b"file"
             | b"files"
             | b"filename"
             | b"path"
@@ -567,6 +569,7 @@ fn is_password(word: &[u8]) -> bool {
             | b"userpass"
             | b"pgpassword"
             | b"pgpass"
+            | b"pw"
     )
 }
 
@@ -717,6 +720,7 @@ fn judge(words: &Words, at: usize) -> Verdict {
             Password
         }
         b"setcookie" => Password,
+        b"signer" => Token,
         b"tokens" | b"jwt" | b"bearer" | b"cookie" | b"cookies" | b"credential"
         | b"credentials" | b"creds" | b"cred" | b"salt" | b"apikey" | b"apitoken"
         | b"secretkey" | b"accesskey" | b"privatekey" | b"authkey" | b"masterkey"

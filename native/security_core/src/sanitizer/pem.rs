@@ -39,6 +39,7 @@ pub(crate) fn begin(scan: &mut Scan, at: usize) {
     while text.get(dash).is_some_and(|&b| b == b'-' || b == b' ') {
         dash += 1;
     }
+    scan.pem_open = true;
     let end = armour_end(scan, dash);
     if let Some((from, to)) = trim(text, dash, end) {
         scan.add(from, to, Rule::PrivateKey, 3);
@@ -83,6 +84,7 @@ fn trim(text: &[u8], mut start: usize, mut end: usize) -> Option<(usize, usize)>
     (end - start >= 8
         && any(&text[start..end], ALNUM)
         && distinct(&text[start..end]) >= 8
+        && longest_run(&text[start..end.min(start + 4096)]).1 >= 16
         && !text[start..end].starts_with(b"[REDACTED"))
     .then_some((start, end))
 }
@@ -111,14 +113,28 @@ fn armour_end(scan: &mut Scan, from: usize) -> usize {
                 .count();
             let lead = &line[..end - dashes];
             let body = longest_run(lead);
-            return if body.1 - body.0 >= 16 {
-                at + body.1
+            // On a single line the pieces of the body stand side by side.
+            let last = lead
+                .iter()
+                .rposition(|&b| is(b, STD64))
+                .map_or(0, |last| last + 1);
+            let short = body_end > from && body.0 == 0 && body.1 == last && last > 0;
+            return if body.1 - body.0 >= 16 || short {
+                at + if body_end == from { last } else { body.1 }
             } else {
                 body_end
             };
         }
         // A quotation mark ends the string around, unless another literal goes on.
-        if let Some(mark) = line.iter().position(|&b| matches!(b, b'"' | b'\'' | b'`')) {
+        // A header's text may be quoted: `Comment: "rsa-key"`.
+        let comment = body_end == from
+            && memchr::memchr(b':', line)
+                .is_some_and(|colon| (3..40).contains(&colon) && all(&line[..colon], ALPHA | DASH));
+        if let Some(mark) = line
+            .iter()
+            .position(|&b| matches!(b, b'"' | b'\'' | b'`'))
+            .filter(|_| !comment)
+        {
             let mark = at + mark;
             let (before_start, before_end) = longest_run(&text[at..mark]);
             let (_, quote_start) = Quote::ending_at(text, mark + 1).unwrap_or((
@@ -203,7 +219,11 @@ fn trailer_is_short(line: &[u8], end: usize) -> bool {
 fn longest_run(line: &[u8]) -> (usize, usize) {
     let (mut best, mut start) = ((0, 0), None);
     for (i, &b) in line.iter().chain(b" ").enumerate() {
-        if is(b, STD64) {
+        // Lines that were joined with blanks are one body.
+        let joint = b == b' '
+            && start.is_some_and(|from| i - from >= 16)
+            && run_end_capped(line, i + 1, STD64, 16) == i + 17;
+        if is(b, STD64) || joint {
             start.get_or_insert(i);
         } else if let Some(from) = start.take() {
             if i - from > best.1 - best.0 {
@@ -255,13 +275,13 @@ fn skip_break(text: &[u8], at: usize) -> usize {
 /// `-END` of `-----END … PRIVATE KEY-----` stands at `at`, and no BEGIN was seen: the head was cut off.
 pub(crate) fn end(scan: &mut Scan, at: usize) {
     let text = scan.text;
-    if at < scan.pem_until + 160 && scan.pem_until > 0 && scan.pem_until <= at {
-        return;
-    }
     let Some(label) = text[at + 1..].strip_prefix(b"END ").map(|_| at + 5) else {
         return;
     };
     if private_label(text, label).is_none() {
+        return;
+    }
+    if std::mem::take(&mut scan.pem_open) {
         return;
     }
     // Walk back over lines that look like a body.
@@ -283,8 +303,11 @@ pub(crate) fn end(scan: &mut Scan, at: usize) {
         let line = &text[line_start..line_end];
         scan.spend(line.len());
         let (from, to) = longest_run(line);
+        let gutter = line_end == at - dashes && memchr::memchr(b':', line).is_some();
         let body = to - from >= 16 && line.len() - to <= 24
             || to - from >= 2
+                && !gutter
+                && line[to..].iter().all(|b| !b.is_ascii_alphanumeric())
                 && start.is_none()
                 && line.len() < 66
                 && (line[..from]

@@ -96,11 +96,11 @@ struct Group {
     buckets: [Vec<Piece>; 8],
 }
 
-const GROUPS: usize = 3;
+const GROUPS: usize = 4;
 
 pub(crate) struct Prefilter {
     groups: [Group; GROUPS],
-    /// The portable path: for each byte of the window, the 24 buckets that allow it, one byte per group.
+    /// The portable path: for each byte of the window, the buckets that allow it, one byte per group.
     bytes: Box<[[u32; 256]; 4]>,
     /// Which windows begin with a piece of four bytes, and which with a shorter one; by hash, so that some others pass as well.
     /// The nibble tables let about one position in thirty of ordinary text pass, these one in several hundred.
@@ -298,7 +298,9 @@ impl Prefilter {
                     *set = _mm256_and_si256(*set, allowed);
                 }
             }
-            let union = _mm256_or_si256(_mm256_or_si256(sets[0], sets[1]), sets[2]);
+            let union = sets
+                .into_iter()
+                .fold(zero, |union, set| _mm256_or_si256(union, set));
             let mut positions = !(_mm256_movemask_epi8(_mm256_cmpeq_epi8(union, zero)) as u32);
             if positions != 0 {
                 let mut lanes = [[0u8; 32]; GROUPS];
@@ -314,12 +316,7 @@ impl Prefilter {
                         batch.next = here;
                         return;
                     }
-                    let set = u32::from_le_bytes([
-                        lanes[0][offset],
-                        lanes[1][offset],
-                        lanes[2][offset],
-                        0,
-                    ]);
+                    let set = u32::from_le_bytes(lanes.map(|lane| lane[offset]));
                     let window = u32::from_le_bytes([
                         text[here],
                         text[here + 1],

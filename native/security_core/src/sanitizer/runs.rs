@@ -1,7 +1,7 @@
 //! Tokens without a telling prefix of their own: long runs of letters and digits, known by their length, their neighbours and
 //! their randomness.
 
-use super::engine::Scan;
+use super::engine::{Scan, boundary};
 use super::families::is_uuid;
 use super::rules::Rule;
 use super::shape::*;
@@ -20,8 +20,8 @@ pub(crate) fn run(scan: &mut Scan, start: usize) {
         b'.' => {
             if start >= 2
                 && matches!(text[start - 2], b's' | b'b' | b'r')
-                && (start == 2
-                    || !is(text[start - 3], WORD | DOT | DASH) && text[start - 3] != b')')
+                && boundary(text, start - 2)
+                && (start == 2 || !is(text[start - 3], US | DOT | DASH) && text[start - 3] != b')')
                 && (24..=26).contains(&run.len())
                 && three_kinds(run)
                 && after != b'('
@@ -59,7 +59,7 @@ pub(crate) fn run(scan: &mut Scan, start: usize) {
                 .take(20)
                 .take_while(|&&b| is(b, D))
                 .count();
-            if digits >= 13 && (27..=40).contains(&run.len()) && mixed_case(run) {
+            if digits >= 13 && (27..=40).contains(&run.len()) && three_classes(run) {
                 scan.add(start - 1 - digits, end, Rule::Social, 2);
             }
         }
@@ -393,7 +393,7 @@ pub(crate) fn entra(scan: &mut Scan, at: usize) {
     let end = run_end_capped(text, at, BODY, 64);
     scan.spend(end - start);
     if all(&text[start..at], BODY)
-        && (start == 0 || !is(text[start - 1], ALNUM))
+        && boundary(text, start)
         && (30..=42).contains(&(end - at))
         && three_classes(&text[at..end])
     {

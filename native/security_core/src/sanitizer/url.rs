@@ -31,6 +31,7 @@ pub(crate) fn url(scan: &mut Scan, at: usize, authority: usize) {
             .take(24)
             .take_while(|&&b| is(b, ALNUM | DASH) || b == b'+' || b == b'.')
             .count();
+    let scheme_start = scheme_start + super::engine::escape_rest(text, scheme_start);
     let scheme = &text[scheme_start..at];
     let limit = text.len().min(authority + MAX_AUTHORITY);
     // The stretch that can hold credentials and a host, with the places that matter in it.
@@ -246,11 +247,7 @@ fn webhook(scan: &mut Scan, authority: usize, slash: usize, scheme: &[u8]) {
     };
     scan.spend(end - start);
     let tail = &text[start..end];
-    if tail.len() >= 12
-        && any(tail, D)
-        && surprise(&tail[..tail.len().min(200)]) > 30
-        && !is_placeholder(tail)
-    {
+    if tail.len() >= 12 && any(tail, D) && !is_placeholder(tail) {
         scan.add(start, end, Rule::Webhook, 2);
         scan.url_end = end;
     }
