@@ -302,7 +302,7 @@ defmodule JidoCode.Tools.Security.IsolatedExecutorTest do
       # Holds more than it may, within one native call of some seconds that no signal interrupts.
       stuck = fn ->
         held = megabytes(100)
-        within? = Native.term_within_dirty(bomb(26), 1_000_000_000_000)
+        within? = Native.term_within_dirty(bomb(29), 1_000_000_000_000)
         {:ok, {within?, held}}
       end
 
