@@ -101,8 +101,9 @@ struct Answer {
     unsafe_rules: u64,
 }
 
-/// `{:ok, handle}`, or `{:error, :busy}` when no thread can be had.
-#[rustler::nif]
+/// `{:ok, handle}`, or `{:error, :busy}` when no thread can be had. Starting a thread takes microseconds, but
+/// how many is the kernel's affair.
+#[rustler::nif(schedule = "DirtyIo")]
 fn search_start<'a>(env: Env<'a>, reference: Reference<'a>, request: Request<'a>) -> Term<'a> {
     let timeout = Duration::from_millis(request.timeout_ms);
     let search = search(&request);

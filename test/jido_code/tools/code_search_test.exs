@@ -142,7 +142,7 @@ defmodule JidoCode.Tools.CodeSearchEndTest do
         end)
 
       assert_receive :started
-      assert waiting_threads() == 1
+      assert eventually(fn -> waiting_threads() == 1 end)
       Process.exit(caller, :kill)
       assert_receive {:DOWN, ^monitor, :process, ^caller, :killed}
       assert eventually(fn -> waiting_threads() == 0 end)
@@ -155,7 +155,7 @@ defmodule JidoCode.Tools.CodeSearchEndTest do
       |> Enum.count(&(File.read(&1) == {:ok, "code-search-wai\n"}))
     end
 
-    # A native thread ends without a message to anyone.
+    # A native thread names itself some time after its start, and ends without a message to anyone.
     defp eventually(condition, left \\ 2_000) do
       condition.() or (left > 0 and Process.sleep(10) == :ok and eventually(condition, left - 1))
     end
