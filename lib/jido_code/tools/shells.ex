@@ -5,7 +5,7 @@ defmodule JidoCode.Tools.Shells do
   A shell belongs to the session that started it: for any other it does not exist. Ids can't be guessed. It ends by `kill/2`,
   with its session, after one hour (`config :jido_code, background_timeout_ms:`), and with this process. Ten minutes after its
   end (`background_keep_ms:`) its output is forgotten. A session has at most 8 shells (`background_shells:`), all sessions
-  together at most 64.
+  together at most 64. Of each stream the last 256 KiB can be read.
   """
 
   use GenServer
@@ -13,6 +13,9 @@ defmodule JidoCode.Tools.Shells do
   alias JidoCode.Tools.{Command, Config, Telemetry}
 
   @overall 64
+
+  # Bytes of each stream that wait to be read; the oldest go first.
+  @keep 262_144
 
   @type id :: String.t()
   @type shell :: %{command: Command.t(), cursor: {non_neg_integer(), non_neg_integer()}}
@@ -27,7 +30,11 @@ defmodule JidoCode.Tools.Shells do
   def start(session, plan, options, about) do
     # The place is taken first, so that no number of calls at once gets past the limit.
     with {:ok, id} <- GenServer.call(__MODULE__, {:reserve, session, about}) do
-      limits = [timeout: Config.get(:background_timeout_ms, 3_600_000), owner: Process.whereis(__MODULE__)]
+      limits = [
+        timeout: Config.get(:background_timeout_ms, 3_600_000),
+        keep: {0, @keep},
+        owner: Process.whereis(__MODULE__)
+      ]
 
       case Command.start(plan, limits ++ options) do
         {:ok, command} ->

@@ -57,7 +57,8 @@ defmodule JidoCode.Tools.Project.Line do
   defp options(tool, plan, root) do
     [
       cd: plan.cwd,
-      env: %{"LANG" => "C.UTF-8", "LC_ALL" => "C.UTF-8"},
+      # Mix must not be led elsewhere by what this VM was started with.
+      env: %{"LANG" => "C.UTF-8", "LC_ALL" => "C.UTF-8", "MIX_EXS" => nil, "MIX_TARGET" => nil},
       write: Project.Mix.writable(root),
       network: Map.get(Config.get(:tool_network, %{}), tool, plan.network),
       confinement: Config.get(:command_confinement, :best_effort)

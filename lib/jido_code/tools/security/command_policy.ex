@@ -79,7 +79,7 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
 
     env =
       case mix do
-        {_task, _args, env_name} -> Map.merge(env, %{"MIX_ENV" => env_name || "dev", "MIX_EXS" => nil})
+        {_task, _args, env_name} -> Map.put(env, "MIX_ENV", env_name || "dev")
         nil -> env
       end
 
