@@ -1,0 +1,233 @@
+defmodule JidoCode.Tools.Handlers.Elixir.MixTaskTest do
+  use ExUnit.Case, async: true
+
+  alias JidoCode.Tools.Behaviours.SecureHandler
+  alias JidoCode.Tools.Handlers.Elixir.MixTask
+  alias JidoCode.Tools.Test.{Events, MixProject}
+
+  @moduletag timeout: 180_000
+
+  # The tests of this module take turns, so that one project serves them all.
+  setup_all do
+    root = MixProject.new!()
+    %{root: root, context: %{project_root: root, session_id: "tasks"}}
+  end
+
+  defp run!(context, args) do
+    assert {:ok, result} = MixTask.execute(args, context)
+    result
+  end
+
+  defp refused(context, args) do
+    assert {:error, text} = MixTask.execute(args, context)
+    text
+  end
+
+  test "declares itself as executing, within its default timeout" do
+    assert SecureHandler.validate_properties(MixTask.security_properties()) == :ok
+    assert %{tier: :execute, timeout_ms: 60_000} = MixTask.security_properties()
+  end
+
+  describe "a task" do
+    setup do
+      Events.record([[:jido_code, :elixir, :mix_task]])
+    end
+
+    test "compiles the project in the environment asked for", %{context: context, root: root} do
+      assert %{"exit_code" => 0, "output" => output, "stderr" => "", "confinement" => confinement} =
+               run!(context, %{"task" => "compile", "args" => ["--force"]})
+
+      assert output =~ "Compiling 1 file (.ex)"
+      assert %{"filesystem" => _, "network_mode" => "all", "missing" => _} = confinement
+      assert File.dir?(Path.join(root, "_build/dev/lib/sample/ebin"))
+
+      assert_receive {:event, [:jido_code, :elixir, :mix_task], %{duration: duration, exit_code: 0},
+                      %{task: "compile", status: :ok, session_id: "tasks"}}
+
+      assert is_integer(duration) and duration > 0
+    end
+
+    test "that fails is an answer, its streams apart", %{context: context, root: root} do
+      File.write!(Path.join(root, "lib/broken.ex"), "defmodule Broken do\n")
+      result = run!(context, %{"task" => "compile", "env" => "test"})
+      File.rm!(Path.join(root, "lib/broken.ex"))
+
+      assert %{"exit_code" => 1} = result
+      assert result["output"] <> result["stderr"] =~ "lib/broken.ex"
+      refute Map.has_key?(result, "note")
+      assert_receive {:event, [:jido_code, :elixir, :mix_task], %{exit_code: 1}, %{status: :ok}}
+    end
+
+    test "runs tests", %{context: context} do
+      result = run!(context, %{"task" => "test", "args" => ["test/green_test.exs"], "env" => "test"})
+
+      assert result["exit_code"] == 0
+      assert result["output"] =~ "5 tests, 0 failures"
+    end
+
+    test "formats", %{context: context, root: root} do
+      File.write!(Path.join(root, "lib/untidy.ex"), "defmodule   Untidy do end")
+
+      assert %{"exit_code" => 1} = run!(context, %{"task" => "format", "args" => ["--check-formatted"]})
+      assert %{"exit_code" => 0} = run!(context, %{"task" => "format", "args" => ["lib/untidy.ex"]})
+      assert File.read!(Path.join(root, "lib/untidy.ex")) == "defmodule Untidy do\nend\n"
+
+      File.rm!(Path.join(root, "lib/untidy.ex"))
+    end
+
+    test "gets the dependencies", %{context: context} do
+      assert %{"exit_code" => 0} = run!(context, %{"task" => "deps.get"})
+    end
+  end
+
+  describe "an alias" do
+    test "runs when each of its steps may", %{context: context} do
+      result = run!(context, %{"task" => "check"})
+      assert %{"exit_code" => 0} = result
+    end
+
+    test "is refused for the step that may not, by its number", %{context: context, root: root} do
+      text = refused(context, %{"task" => "leave"})
+      assert text =~ "Step 2 of the alias leave: Mix task not allowed: run"
+      assert text =~ "config :jido_code, alias_tasks:"
+
+      text = refused(context, %{"task" => "call"})
+      assert text =~ "Step 1 of the alias call: it is a function"
+      assert text =~ "config :jido_code, trusted_aliases:"
+      refute File.exists?(Path.join(root, "called"))
+    end
+  end
+
+  describe "refused, before anything of the project runs" do
+    setup do
+      %{context: %{project_root: MixProject.new!(%{"mix.exs" => "Process.sleep(:infinity)"})}}
+    end
+
+    test "blocked tasks", %{context: context} do
+      for task <- [
+            "release",
+            "archive.install",
+            "escript.build",
+            "local.hex",
+            "hex.publish",
+            "deps.update",
+            "do"
+          ] do
+        assert refused(context, %{"task" => task}) =~ "Mix task is blocked: #{task}"
+      end
+    end
+
+    test "the prod environment, and any other", %{context: context} do
+      for env <- ["prod", "staging", "", "dev/../prod"] do
+        assert refused(context, %{"task" => "compile", "env" => env}) =~ "Invalid env"
+      end
+    end
+
+    test "names that are none", %{context: context} do
+      for task <- ["", "-h", "te st", "test;ls", "../test", "test\n"] do
+        assert refused(context, %{"task" => task}) =~ "Invalid task name format", inspect(task)
+      end
+    end
+
+    test "arguments that lead away or run other code", %{context: context} do
+      for {task, args, why} <- [
+            {"compile", ["../x"], "Path traversal not allowed in argument: ../x"},
+            {"compile", ["%2e%2e%2fx"], "Path traversal not allowed in argument"},
+            {"format", ["/etc/x.ex"], "paths outside the project are not allowed: /etc/x.ex"},
+            {"format", ["--dot-formatter", "x.exs"], "option not allowed: --dot-formatter"},
+            {"test", ["-r", "x.exs"], "option not allowed: -r"},
+            {"test", ["--formatter", "Mine"], "option not allowed: --formatter"},
+            {"test", ["lib/sample.ex"], "is not in the project's test/ directory (test, apps/*/test)"},
+            {"help", ["--unheard-of"], "--unheard-of"}
+          ] do
+        assert refused(context, %{"task" => task, "args" => args}) =~ why, inspect({task, args})
+      end
+    end
+
+    test "arguments of another type", %{context: context} do
+      assert refused(context, %{}) =~ "Missing required parameter: task"
+      assert refused(context, %{"task" => 1}) =~ "Invalid task"
+      assert refused(context, %{"task" => "test", "args" => "--trace"}) =~ "must be a list"
+      assert refused(context, %{"task" => "test", "args" => ["--seed", 0]}) =~ "must be strings"
+    end
+
+    test "a mix.exs that does not load is given no more time than the call has", %{context: context} do
+      started = System.monotonic_time(:millisecond)
+      text = refused(context, %{"task" => "compile", "timeout" => 1_500})
+
+      assert text =~ "did not load within 1500 ms"
+      assert System.monotonic_time(:millisecond) - started < 15_000
+    end
+  end
+
+  test "a mix.exs that is broken is explained" do
+    root = MixProject.new!(%{"mix.exs" => "defmodule Sample do"})
+    text = refused(%{project_root: root}, %{"task" => "compile"})
+
+    assert text =~ "The project's mix.exs can't be loaded"
+    assert text =~ "mix.exs:1"
+  end
+
+  test "a folder that is no project" do
+    assert refused(%{project_root: "/nowhere"}, %{"task" => "compile"}) =~ "project_root_not_found"
+
+    assert refused(%{project_root: Path.join(File.cwd!(), "lib")}, %{"task" => "compile"}) =~
+             "There is no mix.exs"
+  end
+end
+
+defmodule JidoCode.Tools.Handlers.Elixir.MixTaskEndsTest do
+  # Beside the others, since it is the waiting that takes the time.
+  use ExUnit.Case, async: true
+
+  alias JidoCode.Tools.Handlers.Elixir.MixTask
+  alias JidoCode.Tools.Test.{CommandProcesses, Events, MixProject}
+
+  @moduletag timeout: 180_000
+
+  test "a task over time is ended with all that it started, and its output so far is told" do
+    # Its compilation starts a program in a session of its own, and waits for it.
+    root =
+      MixProject.new!(%{
+        "lib/waits.ex" => """
+        IO.puts("the program starts")
+        System.cmd("setsid", ["sh", "-c", "echo $$ > program.pid; exec sleep 600"])
+        """
+      })
+
+    Events.record([[:jido_code, :elixir, :mix_task]])
+
+    assert {:error, text} =
+             MixTask.execute(%{"task" => "compile", "timeout" => 12_000}, %{
+               project_root: root,
+               session_id: "s"
+             })
+
+    assert text =~ "Mix task timed out: compile. It was ended after 12000 ms."
+    assert text =~ "the program starts"
+
+    program = root |> Path.join("program.pid") |> File.read!() |> String.trim() |> String.to_integer()
+    refute CommandProcesses.alive?(program)
+
+    assert_receive {:event, [:jido_code, :elixir, :mix_task], %{exit_code: 1}, %{status: :timeout}}
+  end
+
+  test "output beyond the limit keeps its head and tail, and says so" do
+    root =
+      MixProject.new!(%{
+        "lib/loud.ex" => """
+        IO.puts("begins")
+        for _ <- 1..2_000, do: IO.puts(String.duplicate("ä", 50))
+        IO.puts("ends")
+        """
+      })
+
+    assert {:ok, %{"exit_code" => 0, "output" => output}} =
+             MixTask.execute(%{"task" => "compile"}, %{project_root: root})
+
+    assert output =~ "begins"
+    assert output =~ "ends"
+    assert String.length(output) < 30_000
+    assert output =~ ~r/\d+ .*(cut|left out|omitted)/
+  end
+end
