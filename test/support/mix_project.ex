@@ -18,6 +18,7 @@ defmodule JidoCode.Tools.Test.MixProject do
           test: ["compile --warnings-as-errors", "test"],
           check: ["format --check-formatted", "compile"],
           leave: ["compile", "run -e System.halt"],
+          docs: ["compile", "cmd touch called"],
           call: [fn _args -> File.write!("called", "") end]
         ]
       ]
