@@ -377,7 +377,7 @@ pub const FAMILIES: &[Family] = &[
     open("notion", "ntn_{d:11}{a:35}"),
     exact("notion-older", "secret_{a:43}"),
     open("figma", "figd_{u:40}"),
-    open("airtable", "pat{a:14}.{h:64}"),
+    exact("airtable", "pat{a:14}.{h:64}"),
     beside(
         "asana",
         "1/{d:16}:{h:32}",
@@ -397,7 +397,7 @@ pub const FAMILIES: &[Family] = &[
         "{uuid}",
         &["CODECOV_TOKEN=@", "codecov_token: @"],
     ),
-    beside("snyk", "{uuid}", &["SNYK_TOKEN=@", "snyk auth @"]),
+    beside("snyk", "{uuid}", &["SNYK_TOKEN=@", "snyk_token: \"@\""]),
     exact("launchdarkly-sdk", "sdk-{uuid}"),
     exact("launchdarkly-api", "api-{uuid}"),
     exact("launchdarkly-mobile", "mob-{uuid}"),
