@@ -1,0 +1,101 @@
+defmodule JidoCode.Tools.Security.PolicyTest do
+  # The vectors that the native core's own tests read too: what is refused there is refused here, and says why.
+  use ExUnit.Case, async: true
+
+  alias JidoCode.Tools.{JSON, Workspace}
+  alias JidoCode.Tools.Security.{CommandPolicy, MixPolicy}
+
+  doctest JidoCode.Tools.Security.MixPolicy
+  doctest JidoCode.Tools.Security.CommandPolicy
+  doctest JidoCode.Tools.Workspace
+
+  @moduletag :tmp_dir
+
+  defp vectors(name) do
+    {:ok, vectors} = "test/fixtures/policy/#{name}.json" |> File.read!() |> JSON.decode()
+    vectors
+  end
+
+  test "mix: every vector is decided as in the core, and every refusal is a sentence" do
+    for %{"task" => task, "args" => args, "env" => env} = vector <- vectors("mix_policy") do
+      case MixPolicy.check(task, args, env) do
+        :ok ->
+          assert vector["allow"], vector["name"]
+
+        {:error, denial} ->
+          refute vector["allow"], vector["name"]
+          assert denial.kind == vector["kind"], vector["name"]
+          text = MixPolicy.format(denial)
+          refute text =~ "not allowed (", "#{vector["name"]} has no sentence of its own: #{text}"
+      end
+    end
+  end
+
+  test "mix: long arguments are judged too" do
+    long = String.duplicate("a", 3_000)
+    assert {:error, %{kind: _kind}} = MixPolicy.check("test", List.duplicate("--#{long}", 10), "test")
+  end
+
+  test "mix: a refused step of an alias is named, with the key that helps" do
+    aliases = [{"test", ["ecto.create", nil, "test"]}, {"setup", ["deps.get", "phx.gen.secret"]}]
+
+    assert {:error, denial} = MixPolicy.expand("test", [], "test", aliases)
+    assert MixPolicy.format(denial) =~ ~r/^Step 2 of the alias test: .*trusted_aliases/
+
+    assert {:error, denial} = MixPolicy.expand("setup", [], "dev", aliases)
+    assert MixPolicy.format(denial) =~ ~r/^Step 2 of the alias setup: Mix task is blocked: phx.gen.secret/
+  end
+
+  # The vectors' project is /proj.
+  defp here(line, root), do: String.replace(line, "/proj", root)
+
+  test "commands: what the core refuses is refused with a sentence", %{tmp_dir: root} do
+    for %{"line" => line, "cwd" => cwd, "allow" => false, "kind" => kind} <- vectors("command_policy") do
+      result = CommandPolicy.plan(here(line, root), root, cwd)
+      assert match?({:error, _text}, result), line
+      {:error, text} = result
+      assert String.length(text) > 10
+      # "this can't be understood" is for what the parser itself refuses.
+      if text =~ "can't be understood", do: assert(kind in ["syntax_error"], "#{kind}: #{line}")
+    end
+  end
+
+  test "commands: what the core allows becomes a plan with the same words", %{tmp_dir: root} do
+    for %{"line" => line, "cwd" => "", "allow" => true, "argv" => argv} <- vectors("command_policy") do
+      case CommandPolicy.plan(here(line, root), root) do
+        {:ok, plan} ->
+          words = for {_connector, stages} <- plan.steps, stage <- stages, do: stage.argv
+          # Patterns have nothing to match in an empty folder; every other word stands as it was judged.
+          assert Enum.map(words, &hd/1) == Enum.map(argv, &hd/1), line
+
+        {:error, text} ->
+          # The folder is empty: what is left is what the disk says.
+          assert text =~ ~r/not_a_directory|not_found|`!`/, "#{line}: #{text}"
+      end
+    end
+  end
+
+  test "commands: a link that leads out of the project is refused by where it leads", %{tmp_dir: root} do
+    File.ln_s!("/etc", Path.join(root, "link"))
+    assert {:error, text} = CommandPolicy.plan("cat link/hostname", root)
+    assert text =~ "out of the project"
+    assert {:error, text} = CommandPolicy.plan("echo x > link/evil", root)
+    assert text =~ "out of the project"
+  end
+
+  test "paths: links are followed wherever they stand", %{tmp_dir: root} do
+    File.mkdir_p!(Path.join(root, "a/b"))
+    File.write!(Path.join(root, "a/b/file"), "")
+    File.ln_s!("a/b", Path.join(root, "inside"))
+    File.ln_s!("/etc", Path.join(root, "outside"))
+    File.ln_s!("loop", Path.join(root, "loop"))
+
+    assert {:ok, %{relative: "a/b/file", exists?: true}} = Workspace.resolve(root, "inside/file")
+    assert {:ok, %{relative: "", directory?: true}} = Workspace.resolve(root, "")
+    assert {:ok, %{exists?: false}} = Workspace.resolve(root, "a/new/file")
+    assert {:error, {:outside, _text}} = Workspace.resolve(root, "outside/hostname")
+    assert {:error, {:outside, _text}} = Workspace.resolve(root, "..")
+    assert {:error, {:too_many_links, _text}} = Workspace.resolve(root, "loop")
+    assert {:error, {:invalid_root, _text}} = Workspace.resolve(Path.join(root, "nowhere"), "x")
+  end
+end
