@@ -20,7 +20,11 @@ defmodule JidoCode.Tools.Security.AuditLoggerTest do
   end
 
   # The ring's capacity is the configuration's; through the native function it can be another.
-  defp append(core, capacity, session), do: Native.audit_append(core, capacity, session, "t", :ok, 1, nil)
+  defp append(core, capacity, session) do
+    with :dirty <- Native.audit_append(core, capacity, session, "t", :ok, 1, nil) do
+      Native.audit_append_dirty(core, capacity, session, "t", :ok, 1, nil)
+    end
+  end
 
   describe "entries" do
     test "say who did what, how it went, how long it took" do
