@@ -85,7 +85,7 @@ pub(crate) fn key(scan: &mut Scan, at: usize) {
     }
     // `'$write_key'`: the dollar sign is no part of the name.
     let dollar = start > 1 && text[start - 1] == b'$' && matches!(text[start - 2], b'"' | b'\'');
-    let quote = Quote::ending_at(text, start - usize::from(dollar));
+    let quote = Quote::ending_at(text, start - usize::from(dollar) - dashes.min(start));
     let before = if start > 0 { text[start - 1] } else { b'\n' };
     let key = Key {
         name: &text[start..end],
@@ -96,6 +96,15 @@ pub(crate) fn key(scan: &mut Scan, at: usize) {
     };
     let Some((separator, value, tight)) = separator(text, &key, end) else {
         return;
+    };
+    // A quotation mark before a name that none closes began the string in which the key and its value stand.
+    let closed = key.quote.is_some_and(|quote| match quote {
+        Quote::Plain { .. } => Quote::open(text, end).is_some_and(|(mark, _)| mark == quote),
+        Quote::Spelled { close } => text[end..].starts_with(close),
+    });
+    let key = Key {
+        quote: key.quote.filter(|_| closed),
+        ..key
     };
     if key.name.starts_with(b"REDACTED") {
         return;
@@ -288,7 +297,7 @@ fn answer(text: &[u8], key: &Key, from: usize) -> Option<usize> {
                 .take_while(|&&b| b != b'\n')
                 .count();
             let lead = text[key.start - line..key.start].trim_ascii_start();
-            (lead.starts_with(b"iex") || lead.starts_with(b"> ") || lead.starts_with(b">>> "))
+            (lead.starts_with(b"iex") || memchr::memmem::find(lead, b"> ").is_some())
                 .then_some(at + 1)
         }
         _ => None,
@@ -296,7 +305,7 @@ fn answer(text: &[u8], key: &Key, from: usize) -> Option<usize> {
 }
 
 /// Is a name with a comma and a literal behind it a pair, not two elements of a longer list?
-fn is_pair(text: &[u8], key: &Key, after: usize) -> bool {
+fn is_pair(text: &[u8], key: &Key, literal: &Literal) -> bool {
     let quote = key.quote.map_or(0, |quote| match quote {
         Quote::Plain { slashes, .. } => slashes + 1,
         Quote::Spelled { close } => close.len(),
@@ -311,7 +320,11 @@ fn is_pair(text: &[u8], key: &Key, after: usize) -> bool {
         .take(60)
         .filter(|b| !b.is_ascii_whitespace() && **b != b'<');
     let first = before.next().copied().unwrap_or(b'\n');
-    let next = skip_space(text, after, 60);
+    let mut next = skip_space(text, literal.after, 60);
+    // `<<"…"/utf8>>`
+    if text.get(next) == Some(&b'/') {
+        next = run_end_capped(text, next + 1, ALNUM, 12);
+    }
     let next = if text[next..].starts_with(b">>") {
         skip_space(text, next + 2, 60)
     } else {
@@ -319,13 +332,7 @@ fn is_pair(text: &[u8], key: &Key, after: usize) -> bool {
     };
     let last = text.get(next).copied().unwrap_or(b'\n');
     // In a longer row of words the next one is a value only if it is no word.
-    let word = text[..after]
-        .iter()
-        .rev()
-        .skip(1)
-        .take(40)
-        .take_while(|&&b| is(b, WORD | DASH))
-        .all(|&b| is(b, L | US | DASH));
+    let word = all(&text[literal.start..literal.end], L | US | DASH);
     match first {
         b'{' => last == b'}' || !word,
         b'[' => last == b']',
@@ -438,8 +445,10 @@ fn judge_value(
     if key.quote.is_none() && closes(text, at) {
         return;
     }
+    let call = separator == Separator::Comma && key.quote.is_none();
     if headers::is_cookie(key.name)
         && key.dashes == 0
+        && !call
         && !matches!(separator, Separator::Prose | Separator::Cell)
     {
         return headers::cookies(scan, key, at);
@@ -526,13 +535,15 @@ fn judge_value(
                 return;
             }
             let value = &text[literal.start..literal.end];
-            if words && !any(value, D) {
+            let phrase = contains_ci(key.name, b"phrase")
+                && value.iter().filter(|&&b| b == b' ').count() >= 2;
+            if words && !any(value, D) && !phrase {
                 return;
             }
             if separator == Separator::Comma
                 && key.dashes == 0
                 && !(key.quote.is_none() && is_setter(key.name))
-                && !is_pair(text, key, literal.after)
+                && !is_pair(text, key, &literal)
             {
                 return;
             }
@@ -858,17 +869,22 @@ fn bare_value(
 /// The argument of `--password`: a word of small letters only may be a usage text's.
 fn argument_is_secret(class: KeyClass, key: &[u8], value: &[u8], flag: bool) -> bool {
     if class == KeyClass::Weak {
-        return bare_is_secret(
-            class,
-            key,
-            value,
-            Place {
-                tight: true,
-                data: true,
-                screaming: true,
-                ends: true,
-            },
-        );
+        return flag
+            && matches!(value.len(), 32 | 64)
+            && all(value, HEX)
+            && any(value, D)
+            && any(value, L)
+            || bare_is_secret(
+                class,
+                key,
+                value,
+                Place {
+                    tight: true,
+                    data: true,
+                    screaming: true,
+                    ends: true,
+                },
+            );
     }
     let kept = value
         .iter()

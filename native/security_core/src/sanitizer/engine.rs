@@ -139,6 +139,7 @@ enum Anchor {
     Basic,
     Url,
     EscapedUrl,
+    Oracle,
     PemBegin,
     PemEnd,
     Wrapped,
@@ -191,6 +192,7 @@ impl Engine {
         }
         exact(b"://", Anchor::Url);
         exact(b":\\/\\", Anchor::EscapedUrl);
+        exact(b"hin:", Anchor::Oracle);
         exact(b"-BEG", Anchor::PemBegin);
         exact(b"- BE", Anchor::PemBegin);
         exact(b"-END", Anchor::PemEnd);
@@ -288,6 +290,7 @@ impl Engine {
             b"ctio",
             b"rinf",
             b"gner",
+            b"comb",
             b"pw=",
             b"pw:",
         ] {
@@ -383,6 +386,7 @@ impl Engine {
                     url::url(scan, at, at + 5);
                 }
             }
+            Anchor::Oracle => url::oracle(scan, at),
             Anchor::PemBegin => pem::begin(scan, at),
             Anchor::PemEnd => pem::end(scan, at),
             Anchor::Wrapped => pem::wrapped(scan, at),

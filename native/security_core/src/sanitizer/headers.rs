@@ -105,35 +105,7 @@ pub(super) fn authorization(
         if rest >= end {
             return;
         }
-        // Digest and signature schemes carry parameters; the proof among them goes, the rest stays.
-        if memchr::memchr(b'=', &text[rest..end])
-            .is_some_and(|eq| all(&text[rest..rest + eq], WORD | DASH))
-            && memchr::memchr(b',', &text[rest..end]).is_some()
-        {
-            for field in [
-                "response",
-                "signature",
-                "Signature",
-                "mac",
-                "oauth_token",
-                "cnonce",
-                "oauth_signature",
-                "Credential",
-            ] {
-                if let Some(found) =
-                    memchr::memmem::find(&text[rest..end], format!("{field}=").as_bytes())
-                {
-                    let at = rest + found + field.len() + 1;
-                    let literal = marked(text, at)
-                        .filter(|l| l.end <= end)
-                        .unwrap_or_else(|| bare(&text[..end], at, Until::Punctuation));
-                    if literal.end - literal.start >= 8
-                        && !is_placeholder(&text[literal.start..literal.end])
-                    {
-                        scan.add(literal.start, literal.end, Rule::Bearer, 1);
-                    }
-                }
-            }
+        if parameters(scan, rest) {
             return;
         }
         let stop = rest
@@ -178,6 +150,47 @@ pub(super) fn authorization(
         scan.add(start, start + value.trim_ascii_end().len(), Rule::Secret, 1);
         scan.value_until = end;
     }
+}
+
+/// Digest and signature schemes carry parameters: the proof among them goes, the rest stays. Says whether there are any.
+fn parameters(scan: &mut Scan, from: usize) -> bool {
+    let text = scan.text;
+    let name = run_end_capped(text, from, WORD | DASH, 32);
+    if name == from
+        || text.get(name) != Some(&b'=')
+        || matches!(text.get(name + 1), None | Some(b'=' | b' '))
+    {
+        return false;
+    }
+    let limit = text.len().min(from + 1024);
+    let line = &text[from..limit];
+    let line = &line[..memchr::memchr2(b'\n', b'\r', line).unwrap_or(line.len())];
+    let quoted = matches!(text.get(name + 1), Some(b'"' | b'\\'));
+    if !quoted && memchr::memchr(b',', line).is_none() {
+        return false;
+    }
+    scan.spend(8 * line.len());
+    const PROOFS: &[&str] = &[
+        "response=",
+        "ignature=",
+        "mac=",
+        "oauth_token=",
+        "oauth_signature=",
+        "cnonce=",
+        "Credential=",
+    ];
+    for proof in PROOFS {
+        let Some(found) = memchr::memmem::find(line, proof.as_bytes()) else {
+            continue;
+        };
+        let at = from + found + proof.len();
+        let start = Quote::open(text, at).map_or(at, |(_, start)| start);
+        let end = run_end_capped(text, start, STD64 | URL64 | PCT | COLON, 512);
+        if end - start >= 8 && !is_placeholder(&text[start..end]) {
+            scan.add(start, end, Rule::Bearer, 1);
+        }
+    }
+    true
 }
 
 /// `auth: {:basic, "user:password"}`, `{:bearer, "…"}`, `{"user", "password"}`: how HTTP clients' options have it.

@@ -721,6 +721,7 @@ fn judge(words: &Words, at: usize) -> Verdict {
         }
         b"setcookie" => Password,
         b"signer" => Token,
+        b"team" if before == b"honeycomb" => Token,
         b"tokens" | b"jwt" | b"bearer" | b"cookie" | b"cookies" | b"credential"
         | b"credentials" | b"creds" | b"cred" | b"salt" | b"apikey" | b"apitoken"
         | b"secretkey" | b"accesskey" | b"privatekey" | b"authkey" | b"masterkey"

@@ -10,6 +10,8 @@ use super::shape::*;
 /// The longest armour that is followed, and the longest gutter before a line's body.
 const MAX_ARMOUR: usize = 64 * 1024;
 const MAX_GUTTER: usize = 80;
+/// How much of a line is read at once: whole keys stand on one line.
+const MAX_LINE: usize = 8 * 1024;
 
 /// Is the label between `BEGIN ` and `-----` that of a private key? Says where the label ends.
 fn private_label(text: &[u8], at: usize) -> Option<usize> {
@@ -98,12 +100,23 @@ fn armour_end(scan: &mut Scan, from: usize) -> usize {
     let mut strange = 0;
     loop {
         // One line, or one piece between written line breaks.
-        let line_end = line_end(text, at, limit);
-        scan.spend(line_end - at);
+        if at >= limit {
+            return body_end;
+        }
+        let line_end = line_end(text, at, limit.min(at + MAX_LINE));
+        scan.spend(4 * (line_end - at));
         let line = &text[at..line_end];
-        if let Some(end) =
-            memchr::memmem::find(line, b"-END").or_else(|| memchr::memmem::find(line, b"- END "))
-        {
+        if memchr::memmem::find(line, b"[REDACTED").is_some() {
+            return body_end;
+        }
+        let marker =
+            memchr::memmem::find(line, b"-END").or_else(|| memchr::memmem::find(line, b"- END "));
+        let quoted = |end: &usize| {
+            line[..*end]
+                .iter()
+                .any(|&b| matches!(b, b'"' | b'\'' | b'`'))
+        };
+        if let Some(end) = marker.filter(|end| !quoted(end)) {
             // What stands between the last body byte and the dashes is this line's gutter.
             let dashes = line[..end]
                 .iter()
@@ -128,6 +141,7 @@ fn armour_end(scan: &mut Scan, from: usize) -> usize {
         // A quotation mark ends the string around, unless another literal goes on.
         // A header's text may be quoted: `Comment: "rsa-key"`.
         let comment = body_end == from
+            && text[..at].ends_with(b"\n")
             && memchr::memchr(b':', line)
                 .is_some_and(|colon| (3..40).contains(&colon) && all(&line[..colon], ALPHA | DASH));
         if let Some(mark) = line

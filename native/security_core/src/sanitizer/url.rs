@@ -252,3 +252,23 @@ fn webhook(scan: &mut Scan, authority: usize, slash: usize, scheme: &[u8]) {
         scan.url_end = end;
     }
 }
+
+/// `jdbc:oracle:thin:user/password@host`, from `hin:` on.
+pub(crate) fn oracle(scan: &mut Scan, at: usize) {
+    let text = scan.text;
+    if !text[..at].ends_with(b":oracle:t") {
+        return;
+    }
+    let user = run_end_capped(text, at + 4, WORD | DASH, 64);
+    if text.get(user) != Some(&b'/') {
+        return;
+    }
+    let rest = &text[user + 1..text.len().min(user + 129)];
+    let stop = rest
+        .iter()
+        .position(|&b| b <= b' ' || matches!(b, b'"' | b'\'' | b'\\' | b'<' | b'>'));
+    let rest = &rest[..stop.unwrap_or(rest.len())];
+    if let Some(host) = memchr::memrchr(b'@', rest).filter(|&host| !is_placeholder(&rest[..host])) {
+        scan.add(user + 1, user + 1 + host, Rule::DbUrl, 1);
+    }
+}
