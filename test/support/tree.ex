@@ -30,6 +30,12 @@ defmodule JidoCode.Tools.Test.Tree do
     path
   end
 
+  @doc "Waits for the reader of a pipe, and lets it go on."
+  def let_through(pipe) do
+    {"", 0} = System.cmd("timeout", ["60", "sh", "-c", ~s(: > "$0"), pipe])
+    :ok
+  end
+
   @doc "Lets the readers of a pipe go on. Opened both ways, it does not wait for a reader itself."
   def release(pipe) do
     if File.exists?(pipe), do: System.cmd("sh", ["-c", ~s(exec 3<>"$0"), pipe])

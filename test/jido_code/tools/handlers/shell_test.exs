@@ -214,7 +214,7 @@ defmodule JidoCode.Tools.Handlers.ShellTest do
       again = output!(context, id, %{"block" => false, "cursor" => "0:0"})
       assert %{"output" => "b\na\n", "cursor" => ^cursor} = again
 
-      Tree.release(test.gate)
+      Tree.let_through(test.gate)
 
       assert %{"output" => "c\n", "status" => "completed", "exit_code" => 0, "stderr" => ""} =
                output!(context, id, %{"timeout" => 60_000})
