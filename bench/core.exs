@@ -123,7 +123,7 @@ defmodule Bench do
   def run do
     Logger.configure(level: :error)
     Application.put_env(:jido_code, :rate_limits, %{"empty" => {100_000, 1}, "grep" => {100_000, 1}})
-    JidoCode.Tools.Security.Core.reload(JidoCode.Tools.Security.Core.default())
+    JidoCode.Tools.Config.reload()
     Baseline.start()
 
     IO.puts(

@@ -3,12 +3,15 @@ defmodule JidoCode.Tools.Application do
 
   use Application
 
-  alias JidoCode.Tools.Security.Core
+  alias JidoCode.Tools.Config
+  alias JidoCode.Tools.Security.{CommandPolicy, Core, MixPolicy}
 
   @impl true
   def start(_type, _args) do
     # First: nothing may be called before its state exists, and a wrong configuration stops the start here.
     Core.start()
+    MixPolicy.reload()
+    CommandPolicy.reload()
     # Calls to :telemetry are skipped while it is not loaded, and nothing else may have loaded it yet.
     Code.ensure_loaded(:telemetry)
 
@@ -26,5 +29,5 @@ defmodule JidoCode.Tools.Application do
   def stop(_state), do: Core.stop()
 
   @impl true
-  def config_change(_changed, _new, _removed), do: Core.reload(Core.default())
+  def config_change(_changed, _new, _removed), do: Config.reload()
 end

@@ -23,11 +23,24 @@ defmodule JidoCode.Tools.Config do
   """
 
   alias JidoCode.Tools.Behaviours.SecureHandler
+  alias JidoCode.Tools.Security.{CommandPolicy, Core, MixPolicy}
 
   @app :jido_code
 
   # Checked here as well, although others read them.
   @read_at_calls [max_heap_words: 1, max_binary_bytes: 1, known_secrets_refresh_ms: 1]
+
+  @doc """
+  Reads the configuration again: tiers, rate limits, the policies of Mix and of command lines. Raises `ArgumentError` for a wrong
+  value and changes nothing then. Redaction rules, fields and the audit key take a restart of the application.
+  """
+  @spec reload() :: :ok
+  def reload do
+    Core.reload(Core.default())
+    MixPolicy.reload()
+    CommandPolicy.reload()
+    :ok
+  end
 
   @doc "The value of `key`, unchecked: for keys that are read at each call."
   @spec get(atom(), term()) :: term()

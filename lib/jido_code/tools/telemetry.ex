@@ -54,19 +54,24 @@ defmodule JidoCode.Tools.Telemetry do
   @type event :: [atom(), ...]
 
   @doc """
-  Emits one event.
+  Whether anybody can be told: `:telemetry` is loaded. Asked on each call, as the host may start it after this library.
+  """
+  @spec enabled?() :: boolean()
+  def enabled?, do: function_exported?(:telemetry, :execute, 3)
+
+  @doc """
+  Emits one event, if anybody can be told.
 
   The event must be one of `events/0`: a name that nobody documented is a mistake in this library, so it raises.
   """
   @spec execute(event(), map(), map()) :: :ok
-  def execute(event, measurements, metadata)
-      when is_map_key(@events, event) and is_map(measurements) and is_map(metadata) do
-    # Asked on each call: the host may start :telemetry after this library.
-    if function_exported?(:telemetry, :execute, 3) do
-      # Through apply, because the module may be absent when this file is compiled.
-      apply(:telemetry, :execute, [event, measurements, metadata])
-    end
+  def execute(event, measurements, metadata) when is_map(measurements) and is_map(metadata) do
+    if enabled?(), do: emit(event, measurements, metadata), else: :ok
+  end
 
+  defp emit(event, measurements, metadata) when is_map_key(@events, event) do
+    # Through apply, because the module may be absent when this file is compiled.
+    apply(:telemetry, :execute, [event, measurements, metadata])
     :ok
   catch
     # :telemetry detaches a failing observer itself; this guards against :telemetry failing.

@@ -647,6 +647,15 @@ fn flatten(elements: &[Term], budget: Budget) -> Option<Vec<u8>> {
 
 fn walk<'a>(env: Env<'a>, core: &Core, term: Term<'a>, budget: Budget, withhold: bool) -> Term<'a> {
     let known = Arc::clone(&core.known.read());
+    // A text by itself, the most frequent term by far, needs no walk.
+    if let Ok(text) = Binary::from_term(term)
+        && text.len() <= budget.bytes
+    {
+        return match core.sanitizer.redact(text.as_slice(), &known) {
+            Some(clean) => (binary(env, &clean.text), clean.count as u64).encode(env),
+            None => atoms::clean().encode(env),
+        };
+    }
     let mut walk = Walk {
         env,
         sanitizer: &core.sanitizer,

@@ -17,7 +17,7 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
 
   ## Configuration
 
-  Under `config :jido_code`:
+  Under `config :jido_code`, read at start and by `JidoCode.Tools.Config.reload/0`:
 
     * `:allowed_commands` - names of further commands. They take any arguments, as long as no path among them leaves the
       project. Shells and programs that run other programs stay refused
@@ -218,23 +218,18 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
   defp on_disk("protected_path", text), do: "This path must not be changed by a tool: #{text}"
   defp on_disk(_kind, text), do: text
 
-  # Built anew only when the configuration changed.
-  defp policy do
-    settings =
-      {MixPolicy.native(), names!(), Config.get(:git_network, false) == true,
-       Config.get(:git_push, false) == true}
-
-    case :persistent_term.get(__MODULE__, nil) do
-      {^settings, policy} ->
-        policy
-
-      _other ->
-        {mix, names, network?, push?} = settings
-        policy = Native.command_policy_new(mix, names, network?, push?)
-        :persistent_term.put(__MODULE__, {settings, policy})
-        policy
-    end
+  @doc false
+  # Reads the configuration and builds the policy; at start, and by `JidoCode.Tools.Config.reload/0`.
+  @spec reload() :: reference()
+  def reload do
+    network? = Config.get(:git_network, false) == true
+    push? = Config.get(:git_push, false) == true
+    policy = Native.command_policy_new(MixPolicy.native(), names!(), network?, push?)
+    :persistent_term.put(__MODULE__, policy)
+    policy
   end
+
+  defp policy, do: :persistent_term.get(__MODULE__, nil) || reload()
 
   defp names! do
     names = Config.get(:allowed_commands, [])

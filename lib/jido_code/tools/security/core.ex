@@ -49,7 +49,11 @@ defmodule JidoCode.Tools.Security.Core do
 
   @doc "Reads the tiers, limits and unknown tier from the configuration again."
   @spec reload(t()) :: :ok
-  def reload(core), do: Native.core_put_policy(core, Config.load!() |> Map.put(:manual_clock, false))
+  def reload(core) do
+    with {:error, message} <- Native.core_put_policy(core, Config.load!() |> Map.put(:manual_clock, false)) do
+      raise ArgumentError, "config :jido_code, :rate_limits: #{message}"
+    end
+  end
 
   @spec advance(t(), non_neg_integer()) :: :ok
   def advance(core, ms), do: Native.clock_advance(core, ms)

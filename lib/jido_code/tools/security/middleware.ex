@@ -40,12 +40,20 @@ defmodule JidoCode.Tools.Security.Middleware do
   @doc "All three checks. Emits `[:jido_code, :security, :middleware_check]` once."
   @spec run_checks(tool(), map(), map()) :: :ok | {:error, denial()}
   def run_checks(tool, _args, context) do
-    start = System.monotonic_time()
-    {name, result} = check(:all, tool, context)
+    if Telemetry.enabled?() do
+      start = System.monotonic_time()
+      {name, result} = check(:all, tool, context)
+      emit(name, context, result, System.monotonic_time() - start)
+      result
+    else
+      elem(check(:all, tool, context), 1)
+    end
+  end
 
+  defp emit(name, context, result, duration) do
     Telemetry.execute(
       [:jido_code, :security, :middleware_check],
-      %{duration: System.convert_time_unit(System.monotonic_time() - start, :native, :microsecond)},
+      %{duration: System.convert_time_unit(duration, :native, :microsecond)},
       %{
         tool: name,
         session_id: Map.get(context, :session_id),
@@ -53,8 +61,6 @@ defmodule JidoCode.Tools.Security.Middleware do
         reason: reason(result)
       }
     )
-
-    result
   end
 
   @doc "The rate limit alone. A call that passes is counted."

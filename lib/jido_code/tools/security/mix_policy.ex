@@ -19,7 +19,7 @@ defmodule JidoCode.Tools.Security.MixPolicy do
 
   ## Configuration
 
-  Under `config :jido_code`; a blocked task stays blocked.
+  Under `config :jido_code`, read at start and by `JidoCode.Tools.Config.reload/0`; a blocked task stays blocked.
 
     * `:allowed_tasks` - further tasks: a name (any option, but values that are paths stay in the project), or
       `{name, [{"option", kind}]}` with the kinds `:flag`, `:integer`, `:name`, `:text`, `:path`
@@ -193,20 +193,16 @@ defmodule JidoCode.Tools.Security.MixPolicy do
   @spec native() :: policy()
   def native, do: policy()
 
-  # Built anew only when the configuration changed; the term it was built from is kept beside it.
-  defp policy do
-    settings = settings!()
-
-    case :persistent_term.get(__MODULE__, nil) do
-      {^settings, policy} ->
-        policy
-
-      _other ->
-        policy = Native.mix_policy_new(settings)
-        :persistent_term.put(__MODULE__, {settings, policy})
-        policy
-    end
+  @doc false
+  # Reads the configuration and builds the policy; at start, and by `JidoCode.Tools.Config.reload/0`.
+  @spec reload() :: policy()
+  def reload do
+    policy = Native.mix_policy_new(settings!())
+    :persistent_term.put(__MODULE__, policy)
+    policy
   end
+
+  defp policy, do: :persistent_term.get(__MODULE__, nil) || reload()
 
   defp settings! do
     %{
