@@ -857,11 +857,18 @@ fn bare_value(
         _ => !call && bare_is_secret(class, key.name, value, place),
     };
     if hit {
-        let end = literal.end.max(if value.len() >= 200 {
-            bare_end(text, at, until)
-        } else {
-            0
-        });
+        let mut end = literal.end;
+        if value.len() >= 200 {
+            end = end.max(bare_end(text, at, until));
+        }
+        // A backslash at the line's end continues the value.
+        for _ in 0..8 {
+            if !text[end..].starts_with(b"\\\n") {
+                break;
+            }
+            let next = skip_blanks(text, end + 2, 40);
+            end = bare(text, next, until).end.max(next);
+        }
         secret(scan, key, class, at, end);
     }
 }

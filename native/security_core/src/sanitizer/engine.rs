@@ -35,6 +35,8 @@ pub(crate) struct Scan<'t> {
     pub(crate) value_until: usize,
     /// Token prefixes before this stand inside a token that was dealt with.
     pub(crate) token_until: usize,
+    /// Families whose last candidate failed, and how far its run was read.
+    rejected: [(u16, usize); 8],
     pub(crate) jwt_until: usize,
     pub(crate) pem_until: usize,
     /// A private key's BEGIN was seen, its END not yet.
@@ -64,6 +66,7 @@ impl<'t> Scan<'t> {
             key_end: 0,
             value_until: 0,
             token_until: 0,
+            rejected: [(u16::MAX, 0); 8],
             jwt_until: 0,
             pem_until: 0,
             pem_open: false,
@@ -358,7 +361,7 @@ impl Engine {
         match self.anchors[usize::from(hit.id)] {
             Anchor::Family(index, offset) => {
                 if let Some(start) = at.checked_sub(offset.into()) {
-                    family(scan, start, &FAMILIES[usize::from(index)]);
+                    family(scan, start, index);
                 }
             }
             Anchor::Marked(index, offset) => {
@@ -483,8 +486,13 @@ pub(crate) fn boundary(text: &[u8], at: usize) -> bool {
     two || percent || unicode || hexadecimal
 }
 
-fn family(scan: &mut Scan, start: usize, family: &super::families::Family) {
+fn family(scan: &mut Scan, start: usize, index: u16) {
     let text = scan.text;
+    let family = &FAMILIES[usize::from(index)];
+    let slot = usize::from(index) % scan.rejected.len();
+    if scan.rejected[slot].0 == index && start < scan.rejected[slot].1 {
+        return;
+    }
     let prefix = family.prefix.as_bytes();
     if start < scan.token_until || !text[start..].starts_with(prefix) || !boundary(text, start) {
         return;
@@ -503,9 +511,9 @@ fn family(scan: &mut Scan, start: usize, family: &super::families::Family) {
     let length = known.len();
     scan.scratch = body;
     if !token {
-        // Whatever begins in a long run that was looked at is no token either.
-        if length >= 64 && length < family.min {
-            scan.token_until = scan.token_until.max(near);
+        // In a long run that was read once, the same prefix begins no token either.
+        if length >= 64 {
+            scan.rejected[slot] = (index, near);
         }
         return;
     }
@@ -596,13 +604,11 @@ fn body_end(
     body.clear();
     body.extend_from_slice(&text[from..end]);
     for _ in 0..8 {
-        let next = match text.get(end) {
-            Some(b'\\') if text.get(end + 1) == Some(&b'\n') => Some(end + 2),
-            Some(b'"' | b'\'' | b'\\') => literal_goes_on(text, end, body.len() < family.min),
-            Some(b'\n' | b'\r') if body.len() >= 2 => {
-                wrapped_goes_on(text, end, mask, body.len() < family.min)
-            }
-            _ => None,
+        let short = body.len() < family.min;
+        let next = if body.is_empty() && !matches!(text.get(end), Some(b'"' | b'\'')) {
+            None
+        } else {
+            continuation(text, end, mask, short)
         };
         let Some(next) = next else { break };
         let run = run_end_capped(text, next, mask, NEAR);
@@ -613,6 +619,19 @@ fn body_end(
         end = run;
     }
     end
+}
+
+/// Where a token goes on whose run ends at `end`: behind the end of a full line, behind a backslash that continues the line, or in
+/// the next literal.
+pub(crate) fn continuation(text: &[u8], end: usize, mask: u16, short: bool) -> Option<usize> {
+    match text.get(end)? {
+        b'\\' if text.get(end + 1) == Some(&b'\n') => {
+            Some(super::literal::skip_blanks(text, end + 2, 40))
+        }
+        b'"' | b'\'' | b'\\' => literal_goes_on(text, end, short),
+        b'\n' | b'\r' => wrapped_goes_on(text, end, mask, short),
+        _ => None,
+    }
 }
 
 /// `"abc" <> "def"`: where the second literal's content starts. Neighbours without an operator go together only when the first
@@ -641,7 +660,9 @@ fn wrapped_goes_on(text: &[u8], end: usize, mask: u16, short: bool) -> Option<us
     if !(60..=240).contains(&line) || piece.is_empty() {
         return None;
     }
-    let random = any(piece, D) || surprise(piece) > 4 * piece.len() as i32;
+    // A log's next line may begin with a date or a word; what goes on with a token is neither.
+    let mixed = any(piece, D) && any(piece, ALPHA) && surprise(piece) > 0;
+    let random = mixed || surprise(piece) > 4 * piece.len() as i32;
     (short || random).then_some(next)
 }
 

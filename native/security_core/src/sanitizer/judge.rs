@@ -629,7 +629,7 @@ pub(crate) fn bare_is_secret(class: KeyClass, key: &[u8], value: &[u8], place: P
                 let word = &word[..word.len() - tail];
                 let numbered = any(word, D)
                     && any(word, ALPHA)
-                    && class == KeyClass::Password
+                    && (class == KeyClass::Password || place.tight)
                     && !word.contains(&b'_')
                     && !(word.contains(&b'.') && count(word, D) < 2);
                 return all(word, WORD) && dotenv && value.len() >= 4

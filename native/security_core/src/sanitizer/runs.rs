@@ -1,7 +1,7 @@
 //! Tokens without a telling prefix of their own: long runs of letters and digits, known by their length, their neighbours and
 //! their randomness.
 
-use super::engine::{Scan, boundary};
+use super::engine::{Scan, boundary, continuation};
 use super::families::is_uuid;
 use super::rules::Rule;
 use super::shape::*;
@@ -304,10 +304,11 @@ pub(crate) fn jwt(scan: &mut Scan, at: usize) {
     let first = run_end(text, at, URL64 | EQ);
     scan.spend(first - at);
     scan.jwt_until = first;
+    let torn = continuation(text, first, JWT, true).is_some();
     if first - at < 10 || text.get(first) != Some(&b'.') {
-        // A serialised JWS or a torn token: long, and its header really is one.
-        if first - at >= 60 && header(&text[at..first]) {
-            scan.add(at, first, Rule::Jwt, 2);
+        // One long part, or a token that was broken in its first part: the header must really be one.
+        if (first - at >= 60 || torn && first - at >= 10) && header(&text[at..first]) {
+            broken_jwt(scan, at, first);
         }
         return;
     }
@@ -325,14 +326,39 @@ pub(crate) fn jwt(scan: &mut Scan, at: usize) {
         end = next;
     }
     scan.jwt_until = end;
-    if parts < 2 || long < 30 {
+    let torn = continuation(text, end, JWT, true).is_some();
+    if parts < 2 || long < 30 && !torn {
         return;
     }
     // A second part that begins as the first does is a claim set; otherwise the header must say what it is.
     if text[first + 1..end].starts_with(b"eyJ") || header(&text[at..first]) {
-        scan.add(at, end, Rule::Jwt, 2);
-        scan.token_until = end;
+        broken_jwt(scan, at, end);
     }
+}
+
+/// The bytes of a token with dots between its parts.
+const JWT: u16 = URL64 | EQ | DOT;
+
+/// Reports a token, and follows it over line ends and into the next literals.
+fn broken_jwt(scan: &mut Scan, at: usize, end: usize) {
+    let text = scan.text;
+    let mut end = end;
+    for _ in 0..16 {
+        // Of a whole token nothing is missing; what follows must be glued to it.
+        let short = text[at..end].iter().filter(|&&b| b == b'.').count() < 2;
+        let Some(next) = continuation(text, end, JWT, short) else {
+            break;
+        };
+        let run = run_end_capped(text, next, JWT, 8192);
+        if run <= next {
+            break;
+        }
+        end = run;
+    }
+    scan.spend(end - at);
+    scan.add(at, end, Rule::Jwt, 2);
+    scan.jwt_until = scan.jwt_until.max(end);
+    scan.token_until = scan.token_until.max(end);
 }
 
 /// Does the first part decode to something with `"alg"`, `"typ"`, `"enc"` or `"kid"` in it?

@@ -132,6 +132,14 @@ fn wrapped_and_concatenated_tokens_go_whole() {
     let (a, b) = token.split_at(20);
     redacts_all(&format!("\"{a}\" <> \"{b}\""), &[a, b]);
     redacts_all(&format!("{}{a}\n{b}\n", "-".repeat(60)), &[a, b]);
+    redacts_all(&format!("login --token {a}\\\n    {b}\n"), &[a, b]);
+    let jwt = format!("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjMifQ.{}", body(43));
+    for cut in [14, 24, 50] {
+        let (a, b) = jwt.split_at(cut);
+        redacts_all(&format!("{} {a}\n{b} after", "-".repeat(60)), &[b]);
+        redacts_all(&format!("x = '{a}' . '{b}';"), &[b]);
+        redacts_all(&format!("x = \"{a}\"\n    + \"{b}\""), &[b]);
+    }
 }
 
 #[test]
