@@ -28,24 +28,7 @@ defmodule JidoCode.Tools.Shells do
   @spec start(String.t(), Command.plan(), keyword(), %{line: String.t(), description: String.t()}) ::
           {:ok, id()} | {:error, {:too_many, String.t()} | Command.reason()}
   def start(session, plan, options, about) do
-    # The place is taken first, so that no number of calls at once gets past the limit.
-    with {:ok, id} <- GenServer.call(__MODULE__, {:reserve, session, about}) do
-      limits = [
-        timeout: Config.get(:background_timeout_ms, 3_600_000),
-        keep: {0, @keep},
-        owner: Process.whereis(__MODULE__)
-      ]
-
-      case Command.start(plan, limits ++ options) do
-        {:ok, command} ->
-          GenServer.call(__MODULE__, {:started, id, command})
-          {:ok, id}
-
-        error ->
-          GenServer.call(__MODULE__, {:forget, id})
-          error
-      end
-    end
+    GenServer.call(__MODULE__, {:start, session, plan, options, about}, :infinity)
   end
 
   @doc "A session's shell."
@@ -82,7 +65,7 @@ defmodule JidoCode.Tools.Shells do
 
   # State: id to %{session, about, command (nil until started), cursor}.
   @impl true
-  def handle_call({:reserve, session, about}, _from, shells) do
+  def handle_call({:start, session, plan, options, about}, from, shells) do
     own = Enum.count(shells, fn {_id, shell} -> shell.session == session end)
     most = Config.get(:background_shells, 8)
 
@@ -97,33 +80,13 @@ defmodule JidoCode.Tools.Shells do
         {:reply, {:error, {:too_many, "#{@overall} background shells exist, no more are allowed."}}, shells}
 
       true ->
+        # The place is taken before the command starts, so that no number of calls at once gets past the limit.
         id = Base.url_encode64(:crypto.strong_rand_bytes(16), padding: false)
         shell = %{session: session, about: about, command: nil, cursor: {0, 0}}
-        {:reply, {:ok, id}, Map.put(shells, id, shell)}
+        start_beside(id, plan, options, from)
+        {:noreply, Map.put(shells, id, shell)}
     end
   end
-
-  def handle_call({:started, id, command}, _from, shells) do
-    case shells do
-      %{^id => shell} ->
-        watch(id, command)
-
-        Telemetry.execute([:jido_code, :shell, :background_start], %{}, %{
-          shell_id: id,
-          command: String.slice(shell.about.line, 0, 100),
-          session_id: shell.session
-        })
-
-        {:reply, :ok, Map.put(shells, id, %{shell | command: command})}
-
-      _shells ->
-        # Its session ended meanwhile.
-        Command.close(command)
-        {:reply, :ok, shells}
-    end
-  end
-
-  def handle_call({:forget, id}, _from, shells), do: {:reply, :ok, Map.delete(shells, id)}
 
   def handle_call({:fetch, session, id}, _from, shells) do
     {:reply, find(shells, session, id), shells}
@@ -150,6 +113,33 @@ defmodule JidoCode.Tools.Shells do
   end
 
   @impl true
+  def handle_info({:started, id, from, {:ok, command}}, shells) do
+    case shells do
+      %{^id => shell} ->
+        watch(id, command)
+
+        Telemetry.execute([:jido_code, :shell, :background_start], %{}, %{
+          shell_id: id,
+          command: String.slice(shell.about.line, 0, 100),
+          session_id: shell.session
+        })
+
+        GenServer.reply(from, {:ok, id})
+        {:noreply, Map.put(shells, id, %{shell | command: command})}
+
+      _shells ->
+        # Its session ended meanwhile.
+        Command.close(command)
+        GenServer.reply(from, {:error, {:runner, "the session has ended"}})
+        {:noreply, shells}
+    end
+  end
+
+  def handle_info({:started, id, from, error}, shells) do
+    GenServer.reply(from, error)
+    {:noreply, Map.delete(shells, id)}
+  end
+
   def handle_info({:ended, id, answer}, shells) do
     case shells do
       %{^id => shell} ->
@@ -187,6 +177,29 @@ defmodule JidoCode.Tools.Shells do
       %{^id => %{session: ^session, command: command} = shell} when command != nil -> {:ok, shell}
       _shells -> {:error, :not_found}
     end
+  end
+
+  # A process of its own starts the command, so that this one stays free, and so that a caller that is killed meanwhile leaves
+  # nothing that no session knows of.
+  defp start_beside(id, plan, options, from) do
+    shells = self()
+
+    limits = [
+      timeout: Config.get(:background_timeout_ms, 3_600_000),
+      keep: {0, @keep},
+      owner: shells
+    ]
+
+    spawn_link(fn ->
+      answer =
+        try do
+          Command.start(plan, limits ++ options)
+        catch
+          _kind, _reason -> {:error, {:runner, "the command can't be started"}}
+        end
+
+      send(shells, {:started, id, from, answer})
+    end)
   end
 
   # A process of its own waits for the end, so that this one stays free; both end together.

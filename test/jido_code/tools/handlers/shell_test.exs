@@ -375,6 +375,19 @@ defmodule JidoCode.Tools.Handlers.ShellTest do
     end
   end
 
+  test "a caller that is killed while it starts a shell leaves none behind", %{context: context} = test do
+    for _ <- 1..4 do
+      before = length(processes(test.gate))
+      {caller, monitor} = spawn_monitor(fn -> start!(context, "cat #{test.gate}") end)
+      eventually(fn -> length(processes(test.gate)) > before end)
+      Process.exit(caller, :kill)
+      assert_receive {:DOWN, ^monitor, :process, ^caller, _reason}
+    end
+
+    SecureExecutor.end_session(context.session_id)
+    eventually(fn -> processes(test.gate) == [] end)
+  end
+
   test "the end of a shell is an event with its code", %{context: context} do
     record_shells(context.session_id)
     id = start!(context, "false")
