@@ -162,11 +162,18 @@ impl Scan<'_> {
         if arg.len() > MAX_ARGUMENT_BYTES {
             return Err(DenialKind::TooLong);
         }
-        if lexical::has_control(arg) {
-            return Err(DenialKind::InvalidCharacters);
-        }
-        if arg.contains("..") || lexical::has_encoded_separator(arg) {
-            return Err(DenialKind::PathTraversalBlocked);
+        let bytes = arg.as_bytes();
+        for (at, &b) in bytes.iter().enumerate() {
+            match b {
+                0..0x20 | 0x7f => return Err(DenialKind::InvalidCharacters),
+                b'.' if bytes.get(at + 1) == Some(&b'.') => {
+                    return Err(DenialKind::PathTraversalBlocked);
+                }
+                b'%' if lexical::is_encoded_separator(&bytes[at..]) => {
+                    return Err(DenialKind::PathTraversalBlocked);
+                }
+                _ => {}
+            }
         }
         Ok(())
     }
@@ -198,15 +205,16 @@ impl Scan<'_> {
             Some((key, value)) => (key, Some(value)),
             None => (arg, None),
         };
-        if let Some(found) = refused.iter().find(|r| spelled(key, &r.name, r.short)) {
+        let typed = Key::of(key);
+        if let Some(found) = refused.iter().find(|r| typed.names(&r.name, r.short)) {
             return Err(self
                 .deny(DenialKind::OptionRefused, arg, index)
                 .because(found.reason));
         }
         let negated = key.strip_prefix("--no-");
         let found = switches.iter().find(|s| {
-            spelled(key, &s.name, s.short)
-                || (s.value == Value::Toggle && negated.is_some_and(|name| name == s.name))
+            typed.names(&s.name, s.short)
+                || negated.is_some_and(|name| name == s.name && s.value == Value::Toggle)
         });
         let Some(switch) = found else {
             let kind = if key == "-" {
@@ -341,13 +349,33 @@ impl Scan<'_> {
     }
 }
 
-fn spelled(key: &str, name: &str, short: Option<char>) -> bool {
-    match key.strip_prefix("--") {
-        Some(long) => long == name,
-        None => short.is_some_and(|c| {
-            let mut rest = key.chars();
-            rest.next() == Some('-') && rest.next() == Some(c) && rest.next().is_none()
-        }),
+/// An option as typed, without its value.
+#[derive(Clone, Copy)]
+enum Key<'a> {
+    Long(&'a str),
+    Short(char),
+    /// `-`, or several letters behind one dash.
+    Other,
+}
+
+impl<'a> Key<'a> {
+    fn of(text: &'a str) -> Self {
+        if let Some(name) = text.strip_prefix("--") {
+            return Key::Long(name);
+        }
+        let mut letters = text.chars().skip(1);
+        match (letters.next(), letters.next()) {
+            (Some(letter), None) => Key::Short(letter),
+            _ => Key::Other,
+        }
+    }
+
+    fn names(self, name: &str, short: Option<char>) -> bool {
+        match self {
+            Key::Long(long) => long == name,
+            Key::Short(letter) => short == Some(letter),
+            Key::Other => false,
+        }
     }
 }
 

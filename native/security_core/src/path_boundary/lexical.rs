@@ -44,12 +44,15 @@ pub fn has_control(text: &str) -> bool {
 /// True when the text holds a percent-encoded dot, slash or backslash.
 pub fn has_encoded_separator(text: &str) -> bool {
     let bytes = text.as_bytes();
-    memchr::memchr_iter(b'%', bytes).any(|at| {
-        matches!(
-            (bytes.get(at + 1), bytes.get(at + 2)),
-            (Some(b'2'), Some(b'e' | b'E' | b'f' | b'F')) | (Some(b'5'), Some(b'c' | b'C'))
-        )
-    })
+    memchr::memchr_iter(b'%', bytes).any(|at| is_encoded_separator(&bytes[at..]))
+}
+
+/// True when the bytes begin with a percent-encoded dot, slash or backslash.
+pub fn is_encoded_separator(bytes: &[u8]) -> bool {
+    matches!(
+        bytes,
+        [b'%', b'2', b'e' | b'E' | b'f' | b'F', ..] | [b'%', b'5', b'c' | b'C', ..]
+    )
 }
 
 /// Checks a path that must be relative and must not use `..` at all.
