@@ -474,10 +474,10 @@ fn judge_value(
         return;
     }
     // `password: &str = "…"`, `var password string = "…"`: a type stands before the literal.
-    if matches!(separator, Separator::Colon | Separator::Prose) {
-        if let Some(value) = typed(text, at) {
-            at = value;
-        }
+    if matches!(separator, Separator::Colon | Separator::Prose)
+        && let Some(value) = typed(text, at)
+    {
+        at = value;
     }
     let listed = !matches!(
         separator,
@@ -799,16 +799,24 @@ fn bare_value(
         }
     }
     // The rest of a form's encoding: `password%3Dx%26user%3Dy`.
-    if at >= 3 && starts_ci(&text[at - 3..], b"%3d") {
-        if let Some(cut) = memchr::memmem::find(&text[at..literal.end], b"%26") {
-            literal.end = at + cut;
-        }
+    if at >= 3
+        && starts_ci(&text[at - 3..], b"%3d")
+        && let Some(cut) = memchr::memmem::find(&text[at..literal.end], b"%26")
+    {
+        literal.end = at + cut;
     }
     place.ends = text
         .get(literal.end)
         .is_none_or(|&b| matches!(b, b'\n' | b'\r' | b'"' | b'\\' | b'\'' | b']'))
         || text[literal.end..].starts_with(b" \n")
         || place.tight;
+    // An application's token in two parts: `123456789012345|…`.
+    if text.get(literal.end) == Some(&b'|')
+        && literal.end - at >= 13
+        && all(&text[at..literal.end], D)
+    {
+        literal.end = run_end_capped(text, literal.end + 1, URL64, 64);
+    }
     let value = &text[at..literal.end];
     let call = matches!(text.get(literal.end), Some(b'(' | b'[' | b'{'));
     let hit = match separator {

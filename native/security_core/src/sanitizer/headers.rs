@@ -114,9 +114,10 @@ pub(super) fn authorization(
                 .position(|&b| b == b' ' || b == b',' || b == b')')
                 .unwrap_or(end - rest);
         let credentials = &text[rest..stop];
+        let word = all(credentials, L | EQ) && surprise(credentials) < 20;
         if credentials.len() >= 4
+            && !word
             && !is_placeholder(credentials)
-            && !(all(credentials, L | EQ) && surprise(credentials) < 20)
             && !code_like(credentials)
         {
             scan.add(rest, stop, Rule::Bearer, 1);

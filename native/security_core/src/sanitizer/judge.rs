@@ -482,7 +482,7 @@ pub(crate) fn quoted_is_secret(class: KeyClass, key: &[u8], value: &[u8]) -> boo
                 && !is_path(value)
                 && !is_prose(value)
                 && !names_key(key, value)
-                && !(names_secret(value) && !any(value, L))
+                && (any(value, L) || !names_secret(value))
         }
         KeyClass::Secret => {
             value.len() >= 4

@@ -241,10 +241,11 @@ pub(crate) fn marked(text: &[u8], at: usize) -> Option<Literal> {
     }
     let opened = Quote::open(text, at).or_else(|| Quote::open(text, letters));
     let (quote, start) = opened?;
-    if let Quote::Plain { mark, slashes: 0 } = quote {
-        if mark != b'`' && text[start..].starts_with(&[mark, mark]) {
-            return Some(fenced(text, start + 2, &[mark; 3]));
-        }
+    if let Quote::Plain { mark, slashes: 0 } = quote
+        && mark != b'`'
+        && text[start..].starts_with(&[mark, mark])
+    {
+        return Some(fenced(text, start + 2, &[mark; 3]));
     }
     let (end, mut after, _) = quote.close(text, start);
     if binary && text[after..].starts_with(b">>") {

@@ -7,11 +7,11 @@
 //!
 //! How a text is walked:
 //!
-//! 1. a prefilter finds the few places where a rule's fixed piece occurs ([`prefilter`]);
-//! 2. each is confirmed: a token family ([`families`], [`runs`]), a private key ([`pem`]), a URL ([`url`]), or a telling name with
-//!    its value ([`contexts`], [`headers`], [`commands`], with [`keys`] for names, [`literal`] for values, [`judge`] for the decision);
-//! 3. where colour codes, zero-width characters and the like occur, this is done on a readable view of the text ([`view`]);
-//! 4. known values are searched for exactly ([`known`]), the configured rules run, and all findings are merged.
+//! 1. a prefilter finds the few places where a rule's fixed piece occurs (`prefilter`);
+//! 2. each is confirmed: a token family (`families`, `runs`), a private key (`pem`), a URL (`url`), or a telling name with
+//!    its value (`contexts`, `headers`, `commands`, with `keys` for names, `literal` for values, `judge` for the decision);
+//! 3. where colour codes, zero-width characters and the like occur, this is done on a readable view of the text (`view`);
+//! 4. known values are searched for exactly (`known`), the configured rules run, and all findings are merged.
 
 mod commands;
 mod contexts;

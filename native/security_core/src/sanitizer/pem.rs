@@ -239,10 +239,10 @@ fn longest_run(line: &[u8]) -> (usize, usize) {
             && run_end_capped(line, i + 1, STD64, 16) == i + 17;
         if is(b, STD64) || joint {
             start.get_or_insert(i);
-        } else if let Some(from) = start.take() {
-            if i - from > best.1 - best.0 {
-                best = (from, i);
-            }
+        } else if let Some(from) = start.take()
+            && i - from > best.1 - best.0
+        {
+            best = (from, i);
         }
     }
     best
@@ -347,10 +347,10 @@ pub(crate) fn end(scan: &mut Scan, at: usize) {
         line_end = break_before(text, floor, line_start);
         debug_assert!(line_end < line_start);
     }
-    if let (Some(start), Some(stop)) = (start, stop) {
-        if stop - start >= 4 {
-            scan.add(start, stop, Rule::PrivateKey, 3);
-        }
+    if let (Some(start), Some(stop)) = (start, stop)
+        && stop - start >= 4
+    {
+        scan.add(start, stop, Rule::PrivateKey, 3);
     }
 }
 

@@ -176,7 +176,7 @@ fn prefixed(scan: &mut Scan, start: usize, end: usize) {
     // A digest after a word (`sha256_…`, `build_…`) is a name, not a key, and hexadecimal alone proves nothing.
     if digits < 2
         || digits + 4 > body.len()
-        || all(body, HEX) && body.len() % 8 == 0 && !telling(words)
+        || all(body, HEX) && body.len().is_multiple_of(8) && !telling(words)
         || !any(body, ALPHA)
     {
         return;
