@@ -74,7 +74,7 @@ fn append(
     })))
 }
 
-/// The entry's id, or `:dirty` when the arguments are too large to hash here.
+/// The entry's id, or `:dirty` when the arguments are too large to hash here, or the log is to change its capacity.
 #[allow(clippy::too_many_arguments)] // one call records: what it takes crosses once
 #[rustler::nif]
 fn audit_append<'a>(
@@ -87,6 +87,9 @@ fn audit_append<'a>(
     duration_us: u64,
     args: Term<'a>,
 ) -> NifResult<Term<'a>> {
+    if core.audit.capacity() != capacity {
+        return Ok(atoms::dirty().encode(env));
+    }
     let row = Row {
         session,
         tool,

@@ -21,7 +21,7 @@ const WITHHELD: &str = "[REDACTED: too large to be searched for secrets]";
 /// Hostile text costs more per byte than ordinary text; this much stays well under a millisecond even so.
 const NORMAL: Budget = Budget {
     nodes: 1_000,
-    bytes: 8 * 1024,
+    bytes: 4 * 1024,
 };
 
 const DIRTY: Budget = Budget {
@@ -71,20 +71,58 @@ struct TooLong;
 
 type Judged<'a> = (Term<'a>, bool);
 
+/// A term that was judged, waiting for the one that holds it.
+struct Part<'a> {
+    judged: Judged<'a>,
+    list: Pieces<'a>,
+}
+
+/// What a part is as a text.
+enum Pieces<'a> {
+    /// Whatever its term says: a binary and a byte are pieces of a text, anything else is not.
+    Single,
+    /// A list that is a text in pieces, and was searched as one.
+    Searched,
+    /// A list that is a text in pieces: as it was before these were judged one by one.
+    Apart(Term<'a>),
+}
+
+impl<'a> From<Judged<'a>> for Part<'a> {
+    fn from(judged: Judged<'a>) -> Self {
+        Part {
+            judged,
+            list: Pieces::Single,
+        }
+    }
+}
+
+impl Part<'_> {
+    fn is_text(&self) -> bool {
+        let term = self.judged.0;
+        !matches!(self.list, Pieces::Single)
+            || is_byte(term)
+            || term.is_binary()
+            || term.is_empty_list()
+    }
+}
+
 impl<'a, 's> Walk<'a, 's> {
     fn run(&mut self, term: Term<'a>) -> Result<Judged<'a>, TooLong> {
         let mut steps = vec![Step::Visit(term, KeyClass::None)];
-        let mut results: Vec<Judged<'a>> = Vec::new();
+        let mut results: Vec<Part<'a>> = Vec::new();
         while let Some(step) = steps.pop() {
             match step {
                 Step::Visit(term, class) => self.visit(term, class, &mut steps, &mut results)?,
                 Step::Build(shape, class) => {
-                    let built = self.build(shape, class, &mut results);
+                    let built = self.build(shape, class, &mut results)?;
                     results.push(built);
                 }
             }
         }
-        Ok(results.pop().unwrap_or((term, false)))
+        match results.pop() {
+            Some(part) => self.whole(part),
+            None => Ok((term, false)),
+        }
     }
 
     fn visit(
@@ -92,7 +130,7 @@ impl<'a, 's> Walk<'a, 's> {
         term: Term<'a>,
         class: KeyClass,
         steps: &mut Vec<Step<'a>>,
-        results: &mut Vec<Judged<'a>>,
+        results: &mut Vec<Part<'a>>,
     ) -> Result<(), TooLong> {
         match term.get_type() {
             TermType::Binary => {
@@ -101,21 +139,21 @@ impl<'a, 's> Walk<'a, 's> {
                     // A bitstring of no whole bytes shows its bits; nothing reads a secret from it.
                     Err(_) => (term, false),
                 };
-                results.push(judged);
+                results.push(judged.into());
             }
             TermType::Atom => {
                 let judged = self.atom(term, class)?;
-                results.push(judged);
+                results.push(judged.into());
             }
             TermType::Integer | TermType::Float => {
                 let judged = self.number(term, class)?;
-                results.push(judged);
+                results.push(judged.into());
             }
             TermType::List => self.list(term, class, steps, results)?,
             TermType::Tuple => self.tuple(term, class, steps, results)?,
             TermType::Map => self.map(term, class, steps, results)?,
             // Pids, ports and references hold no text; a fun's environment is never shown.
-            _ => results.push((term, false)),
+            _ => results.push((term, false).into()),
         }
         Ok(())
     }
@@ -207,13 +245,13 @@ impl<'a, 's> Walk<'a, 's> {
         term: Term<'a>,
         class: KeyClass,
         steps: &mut Vec<Step<'a>>,
-        results: &mut Vec<Judged<'a>>,
+        results: &mut Vec<Part<'a>>,
     ) -> Result<(), TooLong> {
         let mut elements = Vec::new();
         let mut rest = term;
         while let Ok((head, tail)) = rest.list_get_cell() {
             if !self.afford(0)? {
-                results.push(self.withheld());
+                results.push(self.withheld().into());
                 return Ok(());
             }
             elements.push(head);
@@ -223,23 +261,25 @@ impl<'a, 's> Walk<'a, 's> {
         if !improper && !elements.is_empty() {
             if let Some(chars) = charlist(&elements) {
                 let judged = self.charlist(term, &chars, class)?;
-                results.push(judged);
+                let list = if elements.iter().all(|element| is_byte(*element)) {
+                    Pieces::Searched
+                } else {
+                    Pieces::Single
+                };
+                results.push(Part { judged, list });
                 return Ok(());
             }
             if elements.len() > 1
                 && let Some(texts) = binaries(&elements)
                 && let Some(judged) = self.lines(term, &texts, class)?
             {
-                results.push(judged);
+                let list = Pieces::Searched;
+                results.push(Part { judged, list });
                 return Ok(());
             }
         }
         if improper {
             elements.push(rest);
-        }
-        if let Some(judged) = self.iodata(&elements)? {
-            results.push(judged);
-            return Ok(());
         }
         let size = elements.len();
         steps.push(Step::Build(
@@ -344,21 +384,28 @@ impl<'a, 's> Walk<'a, 's> {
 
     /// Iodata is one text in pieces: a secret may be split between them. When the whole holds one, the whole is replaced by
     /// its redacted text, which is iodata too.
-    fn iodata(&mut self, elements: &[Term<'a>]) -> Result<Option<Judged<'a>>, TooLong> {
-        let mixed = elements.iter().any(|element| element.is_integer())
-            && elements.iter().any(|element| !element.is_integer());
-        if !mixed {
-            return Ok(None);
-        }
-        let Some(text) = flatten(elements, self.budget) else {
-            return Ok(None);
+    ///
+    /// Asked of a part when it turns out that what holds it is no iodata itself, so that each text is put together once,
+    /// however deep it is nested.
+    fn whole(&mut self, part: Part<'a>) -> Result<Judged<'a>, TooLong> {
+        let Pieces::Apart(original) = part.list else {
+            return Ok(part.judged);
         };
-        if !self.afford(text.len())? {
-            return Ok(Some(self.withheld()));
+        let Some(joined) = flatten(original, self.budget.bytes) else {
+            return if self.withhold {
+                self.count += 1;
+                Ok(self.withheld())
+            } else {
+                Err(TooLong)
+            };
+        };
+        if !self.afford(joined.len())? {
+            return Ok(self.withheld());
         }
-        Ok(self
-            .redact(&text)
-            .map(|clean| (vec![binary(self.env, &clean)].encode(self.env), true)))
+        Ok(match self.redact(&joined) {
+            Some(clean) => (vec![binary(self.env, &clean)].encode(self.env), true),
+            None => part.judged,
+        })
     }
 
     fn tuple(
@@ -366,11 +413,11 @@ impl<'a, 's> Walk<'a, 's> {
         term: Term<'a>,
         class: KeyClass,
         steps: &mut Vec<Step<'a>>,
-        results: &mut Vec<Judged<'a>>,
+        results: &mut Vec<Part<'a>>,
     ) -> Result<(), TooLong> {
         let elements = rustler::types::tuple::get_tuple(term).unwrap_or_default();
         if !self.afford(elements.len() * 8)? {
-            results.push(self.withheld());
+            results.push(self.withheld().into());
             return Ok(());
         }
         // {:system, "NAME"} says where a secret is, not what it is.
@@ -380,7 +427,7 @@ impl<'a, 's> Walk<'a, 's> {
                 .atom_to_string()
                 .is_ok_and(|name| name == "system")
         {
-            results.push((term, false));
+            results.push((term, false).into());
             return Ok(());
         }
         let value_class = match elements.as_slice() {
@@ -409,7 +456,7 @@ impl<'a, 's> Walk<'a, 's> {
         term: Term<'a>,
         class: KeyClass,
         steps: &mut Vec<Step<'a>>,
-        results: &mut Vec<Judged<'a>>,
+        results: &mut Vec<Part<'a>>,
     ) -> Result<(), TooLong> {
         let size = term.map_size().unwrap_or(0);
         if size > self.budget.nodes || !self.afford(size * 16)? {
@@ -417,7 +464,7 @@ impl<'a, 's> Walk<'a, 's> {
                 return Err(TooLong);
             }
             self.count += 1;
-            results.push(self.withheld());
+            results.push(self.withheld().into());
             return Ok(());
         }
         let mut keys = Vec::with_capacity(size);
@@ -454,7 +501,7 @@ impl<'a, 's> Walk<'a, 's> {
             children[at].1 = named;
         }
         if is_uri && let Some(clean) = self.uri(term)? {
-            results.push((clean, true));
+            results.push((clean, true).into());
             return Ok(());
         }
         steps.push(Step::Build(Shape::Map { term, keys }, class));
@@ -521,13 +568,41 @@ impl<'a, 's> Walk<'a, 's> {
         &mut self,
         shape: Shape<'a>,
         class: KeyClass,
-        results: &mut Vec<Judged<'a>>,
-    ) -> Judged<'a> {
+        results: &mut Vec<Part<'a>>,
+    ) -> Result<Part<'a>, TooLong> {
         let (term, size) = match &shape {
             Shape::Tuple { term, size } | Shape::List { term, size, .. } => (*term, *size),
             Shape::Map { term, keys } => (*term, keys.len() * 2),
         };
         let parts = results.split_off(results.len().saturating_sub(size));
+        let text = matches!(shape, Shape::List { .. }) && parts.iter().all(Part::is_text);
+        let parts = parts
+            .into_iter()
+            .map(|part| {
+                if text {
+                    Ok(part.judged)
+                } else {
+                    self.whole(part)
+                }
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let judged = self.put_together(shape, class, parts);
+        let list = if text && judged.0.is_list() {
+            Pieces::Apart(term)
+        } else {
+            Pieces::Single
+        };
+        Ok(Part { judged, list })
+    }
+
+    fn put_together(
+        &mut self,
+        shape: Shape<'a>,
+        class: KeyClass,
+        parts: Vec<Judged<'a>>,
+    ) -> Judged<'a> {
+        let (Shape::Tuple { term, .. } | Shape::List { term, .. } | Shape::Map { term, .. }) =
+            shape;
         if !parts.iter().any(|(_, changed)| *changed) {
             return (term, false);
         }
@@ -621,24 +696,24 @@ fn binaries<'a>(elements: &[Term<'a>]) -> Option<Vec<&'a [u8]>> {
         .collect()
 }
 
-/// The bytes of iodata; `None` when it is none, or larger than the budget.
-fn flatten(elements: &[Term], budget: Budget) -> Option<Vec<u8>> {
+fn is_byte(term: Term) -> bool {
+    term.is_integer() && term.decode::<u8>().is_ok()
+}
+
+/// The bytes of iodata; `None` when there are more than `limit`.
+fn flatten(term: Term, limit: usize) -> Option<Vec<u8>> {
     let mut text = Vec::new();
-    let mut nodes = budget.nodes;
-    let mut stack: Vec<Term> = elements.iter().rev().copied().collect();
+    let mut stack = vec![term];
     while let Some(term) = stack.pop() {
-        nodes = nodes.checked_sub(1)?;
         if let Ok(binary) = Binary::from_term(term) {
-            if text.len() + binary.len() > budget.bytes {
-                return None;
-            }
             text.extend_from_slice(binary.as_slice());
         } else if let Ok(byte) = term.decode::<u8>() {
             text.push(byte);
         } else if let Ok((head, tail)) = term.list_get_cell() {
             stack.push(tail);
             stack.push(head);
-        } else if !term.is_empty_list() {
+        }
+        if text.len() > limit {
             return None;
         }
     }

@@ -179,12 +179,27 @@ defmodule JidoCode.Tools.Security.OutputSanitizerTest do
       assert_kept([[:a | :b], "c" | %{}])
     end
 
-    test "iodata whose pieces make up a secret" do
+    test "iodata whose pieces make up a secret, however it is nested" do
       secret = github()
       {left, right} = String.split_at(secret, 10)
-      clean = assert_gone(["a ", left, right, ?\n, "b"], secret)
-      assert IO.iodata_to_binary(clean) =~ ~r/\Aa \[REDACTED/
-      refute IO.iodata_to_binary(clean) =~ right
+
+      for iodata <- [
+            ["a ", left, right, ?\n, "b"],
+            ["a ", left, [right, ?\n], "b"],
+            ["a ", [[left]], [[[right]], "\n", "b"]],
+            ["a ", [left | right], "\nb"],
+            [["a ", left], String.to_charlist(right), "\nb"],
+            # The first piece alone is a token too: what follows belongs to it.
+            ["a ", secret, ["tail" <> right], "\nb"]
+          ] do
+        for term <- [iodata, {:ok, iodata}, %{log: iodata, n: 1}, [:log, iodata]] do
+          clean = sanitize(term)
+          refute shown(clean) =~ right
+          refute shown(clean) =~ secret
+        end
+
+        assert IO.iodata_to_binary(sanitize(iodata)) =~ ~r/\Aa \[REDACTED[A-Z_]*\]\nb\z/
+      end
     end
 
     test "a list of lines with a private key across them" do
@@ -314,6 +329,15 @@ defmodule JidoCode.Tools.Security.OutputSanitizerTest do
 
     defp unwrap([inner]), do: unwrap(inner)
     defp unwrap(inner), do: inner
+
+    test "iodata nested deep costs linear time" do
+      for inner <- ["x", :no_iodata, github()] do
+        nested = Enum.reduce(1..100_000, inner, fn _, inner -> [?a, "b ", inner] end)
+        {micros, clean} = :timer.tc(fn -> sanitize(nested) end)
+        assert micros < 5_000_000
+        refute shown(clean) =~ github()
+      end
+    end
 
     test "a small term that unfolds without end is withheld within bounded time and memory" do
       bomb = Enum.reduce(1..40, "x", fn _, inner -> [inner, inner] end)
