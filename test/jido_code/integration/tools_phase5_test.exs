@@ -156,8 +156,13 @@ defmodule JidoCode.Integration.ToolsPhase5Test do
     assert {:error, text} =
              SecureExecutor.call("mix_task", %{"task" => "compile", "timeout" => 1_000}, context)
 
-    assert text =~ "did not load within 1000 ms"
-    assert [%{tool: "mix_task", status: :error}] = AuditLogger.get_audit_log(session)
+    # The tool says so itself, or on a slow machine the pipeline, a little later.
+    assert [%{tool: "mix_task", status: status}] = AuditLogger.get_audit_log(session)
+
+    assert {status, text =~ "did not load within 1000 ms", text =~ "timed out"} in [
+             {:error, true, false},
+             {:timeout, false, true}
+           ]
   end
 
   test "tools that evaluate or reload code do not exist" do
