@@ -248,7 +248,7 @@ fn separator(text: &[u8], key: &Key, end: usize) -> Option<(Separator, usize, bo
         _ if !tight && key.dashes > 0 => (Separator::Blank, gap),
         _ if !tight && closed => (Separator::Pair, pair_value(text, gap)?),
         _ if !tight => (Separator::Prose, gap),
-        b'\'' if text[key.start..end].eq_ignore_ascii_case(b"password") => (Separator::Blank, gap),
+        b'\'' if &text[key.start..end] == b"PASSWORD" => (Separator::Blank, gap),
         _ => return None,
     };
     let wide = text.get(found.1).is_none_or(|b| b.is_ascii_whitespace());
@@ -1068,7 +1068,7 @@ fn prose(scan: &mut Scan, key: &Key, class: KeyClass, from: usize) {
                     screaming: false,
                     ends: true,
                 };
-                if text[at] == b'`' || value.first() == Some(&b':') || verb && !said {
+                if text[at] == b'`' || value.first() == Some(&b':') || verb {
                     return;
                 }
                 let telling = said

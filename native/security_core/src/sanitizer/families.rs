@@ -144,7 +144,7 @@ fn short_mixed(body: &[u8]) -> bool {
 }
 
 fn pagerduty(body: &[u8]) -> bool {
-    body.len() <= 20 && any(body, D) && any(body, U) && any(body, L) && surprise(body) > 60
+    body.len() <= 20 && distinct(body) >= 8 && surprise(body) > 40 && (any(body, D) || any(body, U))
 }
 
 fn mixed_case(body: &[u8]) -> bool {
@@ -421,7 +421,7 @@ pub(crate) static FAMILIES: &[Family] = &[
     family(Rule::Vendor, "gcntfy-", ALNUM | DASH | US, 40),
     checked(Rule::Vendor, "lip_", ALNUM, 18, mixed),
     checked(Rule::Vendor, "lio_", ALNUM, 18, mixed),
-    checked(Rule::Observability, "u+", URL64, 18, pagerduty),
+    checked(Rule::Observability, "u+", URL64, 17, pagerduty),
     family(Rule::Cookie, "_gitlab_session=", HEX_ANY, 20),
     // Networks and social.
     checked(Rule::Network, "tskey-", URL64, 20, |b| any(b, D) && any(b, U)),

@@ -251,7 +251,10 @@ pub(super) fn cookies(scan: &mut Scan, key: &Key, from: usize) {
             if key.name.len() == 6
                 && part.len() == end - start
                 && quoted_is_secret(KeyClass::Token, key.name, part)
-                && !part.trim_ascii().contains(&b' ')
+                && !part
+                    .trim_ascii()
+                    .iter()
+                    .any(|b| matches!(b, b' ' | b'{' | b'}' | b'(' | b')'))
             {
                 let lead = part.len() - part.trim_ascii_start().len();
                 scan.add(

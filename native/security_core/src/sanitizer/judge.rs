@@ -58,11 +58,17 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
             return name == rest.len() && !looks_random(rest, false)
                 || matches!(rest.get(name), Some(b'.' | b'[' | b'(' | b':'));
         }
-        [b'%', inner @ .., b'%'] if all(inner, WORD) => return true,
+        [b'%', inner @ .., b'%'] | [b'!', inner @ .., b'!'] if all(inner, WORD) => return true,
         [b'!', rest @ ..] if rest.contains(&b' ') || rest.is_empty() => return true,
         _ => {}
     }
     if is_format(value) {
+        return true;
+    }
+    // `"value#{n}"`: what is written there is no secret, and what comes there is not seen.
+    let interpolation =
+        memchr::memmem::find(value, b"#{").or_else(|| memchr::memmem::find(value, b"${"));
+    if interpolation.is_some_and(|at| value.ends_with(b"}") && !any(&value[..at], D)) {
         return true;
     }
     const PREFIXES: &[&[u8]] = &[
@@ -462,6 +468,16 @@ pub(crate) fn is_identifier(value: &[u8]) -> bool {
         && surprise(body) < 60.max(4 * body.len() as i32)
 }
 
+/// `State#record.field`, `Size/binary`: what Erlang's code has where values stand.
+fn is_erlang(value: &[u8]) -> bool {
+    const TYPES: &[&[u8]] = &[b"/binary", b"/bytes", b"/integer", b"/utf8", b"/bitstring"];
+    let field = memchr::memchr(b'#', value).is_some_and(|hash| {
+        let dot = run_end(value, hash + 1, L | US | D);
+        dot > hash + 1 && value.get(dot) == Some(&b'.') && all(&value[..hash], WORD)
+    });
+    field || TYPES.iter().any(|kind| value.ends_with(kind))
+}
+
 /// Hexadecimal of a digest's or a key's length, or a UUID.
 fn is_hex_key(value: &[u8]) -> bool {
     is_uuid(value) || value.len() >= 16 && all(value, HEX_ANY) && any(value, D) && any(value, ALPHA)
@@ -561,6 +577,11 @@ fn is_alphabet(value: &[u8]) -> bool {
 
 /// A name of a secret, not the secret: `db-password`, `DB_PASSWORD`, `client_secret`.
 fn names_secret(value: &[u8]) -> bool {
+    let value = value.strip_prefix(b"\\n").unwrap_or(value);
+    let value = value
+        .strip_suffix(b"=")
+        .or(value.strip_suffix(b":"))
+        .unwrap_or(value);
     value.len() <= 64
         && all(value, ALPHA | US | DASH)
         && any(value, US | DASH)
@@ -643,7 +664,8 @@ pub(crate) fn bare_is_secret(class: KeyClass, key: &[u8], value: &[u8], place: P
                 .iter()
                 .any(|b| matches!(b, b'(' | b')' | b'{' | b'}' | b'[' | b']'))
                 || value.ends_with(b":")
-                || value.windows(2).any(|w| w == b"->" || w == b"::");
+                || value.windows(2).any(|w| w == b"->" || w == b"::")
+                || is_erlang(value);
             !code
                 && value.len() >= 4
                 && (any(value, D) || symbols && place.data || looks_random(value, false))
