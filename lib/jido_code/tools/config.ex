@@ -116,6 +116,7 @@ defmodule JidoCode.Tools.Config do
     end
   end
 
+  @spec not_pairs!(atom(), term()) :: no_return()
   defp not_pairs!(key, value), do: invalid!(key, "a map", value)
 
   defp audit_key!(nil), do: :crypto.strong_rand_bytes(32)
@@ -143,6 +144,7 @@ defmodule JidoCode.Tools.Config do
 
   defp rule!(rule), do: invalid_rule!(rule)
 
+  @spec invalid_rule!(term()) :: no_return()
   defp invalid_rule!(rule),
     do: invalid!(:redaction_rules, "maps with the strings :name, :pattern and :replacement", rule)
 
@@ -158,6 +160,7 @@ defmodule JidoCode.Tools.Config do
 
   defp fields!(value), do: invalid!(:redaction_fields, "a list", value)
 
+  @spec invalid!(atom(), String.t(), term()) :: no_return()
   defp invalid!(key, expected, value) do
     raise ArgumentError,
           "config :jido_code, #{inspect(key)} takes #{expected}, got: #{inspect(value, limit: 5)}"

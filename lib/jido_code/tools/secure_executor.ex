@@ -324,5 +324,6 @@ defmodule JidoCode.Tools.SecureExecutor do
     _kind, _reason -> nil
   end
 
-  defp truthy?(value), do: value not in [nil, false]
+  # The host takes any value but nil and false for yes.
+  defp truthy?(value), do: !!value
 end

@@ -68,6 +68,7 @@ defmodule JidoCode.Tools.Command.Options do
   @spec invalid(String.t()) :: no_return()
   defp invalid(text), do: throw({:invalid, text})
 
+  @spec invalid(term(), String.t(), term()) :: no_return()
   defp invalid(name, expected, value),
     do: invalid("expected #{name} to be #{expected}, got: #{inspect(value)}")
 

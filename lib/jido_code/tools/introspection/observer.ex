@@ -109,7 +109,8 @@ defmodule JidoCode.Tools.Introspection.Observer do
 
   # Single keys can be asked for since OTP 26.2. Before, the dictionary comes whole.
   defp dictionary_items do
-    :erlang.process_info(self(), {:dictionary, :"$ancestors"})
+    # Through apply: the types of OTP 25 don't know this form.
+    _known = apply(:erlang, :process_info, [self(), {:dictionary, :"$ancestors"}])
     [{:dictionary, :"$initial_call"}, {:dictionary, :"$ancestors"}]
   rescue
     ArgumentError -> [:dictionary]

@@ -104,7 +104,7 @@ defmodule JidoCode.Tools.Render.Text do
     text = escape_char(char, rest)
 
     if byte_size(text) <= limit do
-      escape(rest, [escaped | text], shown + byte_size(<<char::utf8>>), limit - byte_size(text))
+      escape(rest, [escaped, text], shown + byte_size(<<char::utf8>>), limit - byte_size(text))
     else
       {escaped, shown}
     end
@@ -116,7 +116,7 @@ defmodule JidoCode.Tools.Render.Text do
     text = escape_char(char, "")
 
     if byte_size(text) <= limit,
-      do: escape_list(rest, [escaped | text], limit - byte_size(text)),
+      do: escape_list(rest, [escaped, text], limit - byte_size(text)),
       else: {escaped, [char]}
   end
 

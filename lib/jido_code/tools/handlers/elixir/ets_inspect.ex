@@ -325,7 +325,12 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
   # Walks over keys. The table is fixed meanwhile, or the key after one that was deleted could not be found. This process
   # ends with the call, and the fix with it.
   defp keys(table, limit, deadline) do
-    fixed = step(fn -> :ets.safe_fixtable(table, true) && :ets.first(table) end)
+    fixed =
+      step(fn ->
+        :ets.safe_fixtable(table, true)
+        :ets.first(table)
+      end)
+
     walk(table, fixed, limit, @max_bytes, deadline, [], [])
   end
 
