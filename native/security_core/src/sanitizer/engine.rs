@@ -10,7 +10,7 @@ use super::literal::{Kind, Quote, joined};
 use super::prefilter::{BATCH, Batch, Hit, Piece, Prefilter, long_runs};
 use super::rules::Rule;
 use super::shape::*;
-use super::{commands, contexts, headers, pem, runs, url, view};
+use super::{commands, contexts, dump, headers, pem, runs, url, view};
 use std::collections::HashSet;
 
 const _: () = assert!(BATCH >= 64);
@@ -42,6 +42,7 @@ pub(crate) struct Scan<'t> {
     /// A private key's BEGIN was seen, its END not yet.
     pub(crate) pem_open: bool,
     pub(crate) jwk_until: usize,
+    pub(crate) dump_until: usize,
     pub(crate) url_end: usize,
     /// Reused for decoded lists of codes.
     pub(crate) scratch: Vec<u8>,
@@ -71,6 +72,7 @@ impl<'t> Scan<'t> {
             pem_until: 0,
             pem_open: false,
             jwk_until: 0,
+            dump_until: 0,
             url_end: 0,
             scratch: Vec::new(),
             work: 0,
@@ -143,6 +145,7 @@ enum Anchor {
     Url,
     EscapedUrl,
     Oracle,
+    Dump,
     PemBegin,
     PemEnd,
     Wrapped,
@@ -196,6 +199,7 @@ impl Engine {
         exact(b"://", Anchor::Url);
         exact(b":\\/\\", Anchor::EscapedUrl);
         exact(b"hin:", Anchor::Oracle);
+        exact(b"000:", Anchor::Dump);
         exact(b"-BEG", Anchor::PemBegin);
         exact(b"- BE", Anchor::PemBegin);
         exact(b"-END", Anchor::PemEnd);
@@ -390,6 +394,8 @@ impl Engine {
                 }
             }
             Anchor::Oracle => url::oracle(scan, at),
+            Anchor::Dump if nested => {}
+            Anchor::Dump => self.hex_dump(scan, at),
             Anchor::PemBegin => pem::begin(scan, at),
             Anchor::PemEnd => pem::end(scan, at),
             Anchor::Wrapped => pem::wrapped(scan, at),
@@ -422,6 +428,25 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// A dump is read as the bytes that it shows; the lines that show some of a secret go.
+    fn hex_dump(&self, scan: &mut Scan, at: usize) {
+        let mut shown = std::mem::take(&mut scan.scratch);
+        let lines = dump::read(scan, at, &mut shown);
+        if shown.len() >= 16 {
+            let mut inner = Scan::new(&shown, &self.fields);
+            if self.drive(&mut inner, true, true).is_ok() {
+                for found in &inner.found {
+                    let first = lines.partition_point(|line| line.shown <= found.start);
+                    let after = lines.partition_point(|line| line.shown < found.end);
+                    for line in lines.iter().take(after + 1).skip(first) {
+                        scan.add_numbered(line.start, line.end, found.rule, found.rank);
+                    }
+                }
+            }
+        }
+        scan.scratch = shown;
     }
 
     /// A list of codes is read as the text that it spells.

@@ -15,6 +15,7 @@
 
 mod commands;
 mod contexts;
+mod dump;
 mod engine;
 mod families;
 mod headers;

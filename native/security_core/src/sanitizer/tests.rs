@@ -127,6 +127,36 @@ fn codes_that_spell_a_token_go() {
 }
 
 #[test]
+fn dumps_are_read_as_bytes() {
+    let text = format!("a line of text, then token ghp_{} and more\n", body(36));
+    let mut dump = String::new();
+    for (i, chunk) in text.as_bytes().chunks(16).enumerate() {
+        let hex: String = chunk
+            .chunks(2)
+            .map(|pair| pair.iter().map(|b| format!("{b:02x}")).collect::<String>() + " ")
+            .collect();
+        let shown: String = chunk
+            .iter()
+            .map(|&b| {
+                if b.is_ascii_graphic() || b == b' ' {
+                    b as char
+                } else {
+                    '.'
+                }
+            })
+            .collect();
+        dump += &format!("{:08x}: {hex:<40} {shown}\n", i * 16);
+    }
+    let out = show(&redacted(dump.as_bytes()).unwrap());
+    assert!(out.starts_with("00000000: 6120 6c69 6e65"), "{out}");
+    assert!(
+        !out.contains("6768 705f") && !out.contains(&body(36)[6..16]),
+        "{out}"
+    );
+    clean("00000000: 6120 6c69 6e65 206f 6620 7465 7874 2c20  a line of text, \n");
+}
+
+#[test]
 fn wrapped_and_concatenated_tokens_go_whole() {
     let token = format!("ghp_{}", body(36));
     let (a, b) = token.split_at(20);
