@@ -212,7 +212,7 @@ fn best(mut run: impl FnMut()) -> Duration {
     let mut best = Duration::MAX;
     let start = Instant::now();
     let mut runs = 0;
-    while runs < 3 || (start.elapsed() < Duration::from_millis(150) && runs < 10_000) {
+    while runs < 7 || (start.elapsed() < Duration::from_millis(150) && runs < 10_000) {
         let once = Instant::now();
         run();
         best = best.min(once.elapsed());
