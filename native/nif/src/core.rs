@@ -106,7 +106,6 @@ fn build(settings: &Settings) -> Result<Core, (Atom, String)> {
     let config = Config {
         rules,
         fields: settings.fields.clone(),
-        ..Config::default()
     };
     let sanitizer = Sanitizer::new(config).map_err(|error| (atoms::config(), error.to_string()))?;
     let manual = settings
