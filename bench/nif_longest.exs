@@ -174,8 +174,7 @@ settings =
 
 spare = Core.new(clock: :manual)
 
-:ok = JidoCode.Tools.Security.MixPolicy.check("test", [])
-{_settings, mix_policy} = :persistent_term.get(JidoCode.Tools.Security.MixPolicy)
+mix_policy = JidoCode.Tools.Security.MixPolicy.native()
 mix = fn task, args -> fn -> Native.mix_policy_check(mix_policy, task, args, "test") end end
 
 mix_inputs = [
