@@ -12,7 +12,7 @@ use support::rng::Rng;
 #[test]
 fn work_grows_with_the_length_and_no_faster() {
     let sanitizer = sanitizer();
-    for (name, text) in hostile::inputs(36_000) {
+    for (name, text) in hostile::inputs(70_000) {
         let twice = hostile::double(&text);
         let known = KnownSecrets::empty();
         let (once, doubled) = (
@@ -35,7 +35,7 @@ fn work_grows_with_the_length_and_no_faster() {
 #[test]
 fn what_exceeds_the_budget_is_redacted_and_says_so() {
     let sanitizer = sanitizer();
-    for (name, text) in hostile::inputs(36_000) {
+    for (name, text) in hostile::inputs(70_000) {
         let findings = sanitizer.scan(&text, &KnownSecrets::empty());
         assert!(
             !findings.over_budget || !findings.spans.is_empty(),
