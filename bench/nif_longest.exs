@@ -83,7 +83,7 @@ term_inputs = [
 ]
 
 # Just below what is done on a normal scheduler, from what costs a search most.
-size = 8_000
+size = 4_000
 
 anchors = [
   "eyJ",
@@ -116,7 +116,7 @@ anchors = [
 text_inputs =
   for anchor <- anchors do
     text = cut.(anchor, size)
-    {"8 kB of #{inspect(anchor)}", fn -> Native.sanitize(core, text) end}
+    {"4 kB of #{inspect(anchor)}", fn -> Native.sanitize(core, text) end}
   end
 
 sources =
@@ -127,7 +127,7 @@ sources =
 source_inputs =
   for n <- 0..min(40, div(byte_size(sources), size) - 1) do
     text = binary_part(sources, n * size, size)
-    {"8 kB of this project's text", fn -> Native.sanitize(core, text) end}
+    {"4 kB of this project's text", fn -> Native.sanitize(core, text) end}
   end
 
 walked = [
