@@ -18,9 +18,8 @@ defmodule Mix.Tasks.Jido.Tool do
 
   ## Options
 
-    * `--tier TIER` - what this run may do: read_only (default), write, execute or privileged
-    * `--consent TOOL` - allows one tool whatever its tier; may be given several times
-    * `--session ID` - the session's name in the audit trail and telemetry
+    * `--tier TIER`, `--consent TOOL`, `--session ID`, `--node NAME` and what belongs to it - what this run may do, and where;
+      see `JidoCode.Tools.SessionOptions`
     * `--json` - prints JSON for machines, a line a result: `{"name", "ok", "status", "result" or "error", "duration_us"}`
     * `--audit` - prints the audit trail at the end
     * `--no-start` - does not start the project's application; there is little to look at then
@@ -35,25 +34,17 @@ defmodule Mix.Tasks.Jido.Tool do
 
   use Mix.Task
 
-  alias JidoCode.Tools.{Catalog, Console, JSON, SecureExecutor}
-  alias JidoCode.Tools.Behaviours.SecureHandler
+  alias JidoCode.Tools.{Catalog, Console, JSON, SecureExecutor, SessionOptions}
   alias JidoCode.Tools.Security.AuditLogger
 
-  @switches [
-    tier: :string,
-    consent: :keep,
-    session: :string,
-    json: :boolean,
-    audit: :boolean,
-    start: :boolean
-  ]
+  @switches [json: :boolean, audit: :boolean, start: :boolean]
 
   # The longest line that `run` reads.
   @max_line 10_000_000
 
   @impl true
   def run(argv) do
-    case OptionParser.parse(argv, strict: @switches) do
+    case OptionParser.parse(argv, strict: @switches ++ SessionOptions.switches()) do
       {opts, arguments, []} ->
         dispatch(arguments, opts)
 
@@ -121,24 +112,12 @@ defmodule Mix.Tasks.Jido.Tool do
   end
 
   defp context(opts) do
-    tier = Keyword.get(opts, :tier, "read_only")
+    defaults = %{session_id: "cli-#{System.pid()}", project_root: File.cwd!()}
 
-    tier =
-      Enum.find(SecureHandler.tier_hierarchy(), &(Atom.to_string(&1) == tier)) ||
-        usage("--tier takes one of #{Enum.join(SecureHandler.tier_hierarchy(), ", ")}, got: #{tier}")
-
-    consented = Keyword.get_values(opts, :consent)
-    unknown = consented -- Catalog.names()
-
-    if unknown != [],
-      do: usage("--consent takes a tool's name (#{Catalog.names_text()}), got: #{hd(unknown)}")
-
-    %{
-      session_id: Keyword.get_lazy(opts, :session, fn -> "cli-#{System.pid()}" end),
-      project_root: File.cwd!(),
-      granted_tier: tier,
-      consented_tools: consented
-    }
+    case SessionOptions.context(opts, defaults) do
+      {:ok, context} -> context
+      {:error, problem} -> usage(problem)
+    end
   end
 
   defp start(opts) do
@@ -300,8 +279,10 @@ defmodule Mix.Tasks.Jido.Tool do
     mix jido.tool: #{problem}
 
       mix jido.tool list [--json]
-      mix jido.tool call NAME 'JSON' [--tier TIER] [--consent TOOL] [--session ID] [--json] [--audit]
+      mix jido.tool call NAME 'JSON' [--json] [--audit] [--no-start] [SESSION]
       mix jido.tool run [FILE] [the same options]
+
+    SESSION: #{SessionOptions.usage()}
 
     mix help jido.tool says more.\
     """)

@@ -1,0 +1,140 @@
+defmodule JidoCode.Tools.SessionOptions do
+  @moduledoc """
+  What a person grants to a session, from the command line or the configuration, as the context of its calls.
+
+  Every door that a person opens from a shell takes the same options:
+
+  | option | meaning | default |
+  |---|---|---|
+  | `--tier TIER` | what the session may do: read_only, write, execute or privileged | read_only |
+  | `--consent TOOL` | allows one tool whatever its tier; may be given several times | none |
+  | `--session ID` | the session's name in the audit trail and telemetry | by the door |
+  | `--node NAME` | looks at the processes, tables and documentation of a node that already runs, see `JidoCode.Tools.Remote` | this one |
+  | `--cookie-file FILE` | the file with that node's cookie | see `JidoCode.Tools.Remote` |
+  | `--cookie COOKIE` | the cookie itself; other users of the machine see it in the list of processes | |
+  | `--consent-load` | lets modules be loaded on that node for the time of the calls, when it does not have this library | no |
+
+  `config :jido_code, session_options: [tier: :privileged, consent: ["mix_task"], node: "shop@localhost"]` sets them for a
+  project, with the same names and `_` for `-`. The command line wins over it, one option at a time.
+
+      iex> alias JidoCode.Tools.SessionOptions
+      iex> {opts, [], []} = OptionParser.parse(["--consent", "mix_task"], strict: SessionOptions.switches())
+      iex> {:ok, context} = SessionOptions.context(opts, %{session_id: "s1"})
+      iex> context
+      %{session_id: "s1", granted_tier: :read_only, consented_tools: ["mix_task"]}
+      iex> SessionOptions.context([tier: "root"], %{})
+      {:error, "--tier takes one of read_only, write, execute, privileged, got: root"}
+  """
+
+  alias JidoCode.Tools.Behaviours.SecureHandler
+  alias JidoCode.Tools.{Catalog, Config, Remote}
+
+  @switches [
+    tier: :string,
+    consent: :keep,
+    session: :string,
+    node: :string,
+    cookie_file: :string,
+    cookie: :string,
+    consent_load: :boolean
+  ]
+
+  @doc "The options, for `OptionParser`'s `:strict`."
+  @spec switches() :: keyword()
+  def switches, do: @switches
+
+  @doc "The options in a line, for a usage message."
+  @spec usage() :: String.t()
+  def usage do
+    "[--tier TIER] [--consent TOOL] [--session ID] [--node NAME [--cookie-file FILE] [--consent-load]]"
+  end
+
+  @doc """
+  The context for parsed options, on top of `defaults` (the door's own `:session_id` and `:project_root`).
+
+  With `--node` it has `:node`, a `t:JidoCode.Tools.Remote.t/0`; nothing is connected yet, the first call does that, or
+  `JidoCode.Tools.Remote.connect/1` at once. `close/1` is its end.
+
+  The error is a text for the person who gave the options.
+  """
+  @spec context(keyword(), map()) :: {:ok, map()} | {:error, String.t()}
+  def context(opts, defaults) do
+    with {:ok, opts} <- configured(opts),
+         {:ok, tier} <- tier(Keyword.get(opts, :tier, "read_only")),
+         {:ok, consented} <- consented(Keyword.get_values(opts, :consent)),
+         {:ok, node} <- remote(opts) do
+      session = if id = opts[:session], do: %{session_id: id}, else: %{}
+
+      {:ok,
+       defaults
+       |> Map.merge(%{granted_tier: tier, consented_tools: consented})
+       |> Map.merge(session)
+       |> Map.merge(node)}
+    end
+  end
+
+  @doc "Lets go of what a session with this context holds elsewhere: the modules lent to another node."
+  @spec close(map()) :: :ok
+  def close(%{node: %Remote{} = remote}), do: Remote.release(remote)
+  def close(_context), do: :ok
+
+  defp configured(opts) do
+    configured = Config.get(:session_options, [])
+
+    if Keyword.keyword?(configured) do
+      given = Keyword.keys(opts)
+
+      # A cookie belongs to its node: the configured one must not go to a node that the command line names.
+      belonging = if :node in given, do: [:cookie, :cookie_file, :consent_load], else: []
+      configured = Keyword.drop(configured, given ++ belonging)
+
+      case Keyword.keys(configured) -- Keyword.keys(@switches) do
+        [] -> {:ok, Enum.flat_map(configured, &as_given/1) ++ opts}
+        [key | _rest] -> {:error, "config :jido_code, session_options: there is no option #{inspect(key)}"}
+      end
+    else
+      {:error, "config :jido_code, session_options: takes a keyword list"}
+    end
+  end
+
+  defp as_given({:consent, tools}) when is_list(tools), do: for(tool <- tools, do: {:consent, tool})
+
+  defp as_given({key, value}) when is_atom(value) and not is_boolean(value) and value != nil,
+    do: [{key, Atom.to_string(value)}]
+
+  defp as_given(option), do: [option]
+
+  defp tier(tier) do
+    case Enum.find(SecureHandler.tier_hierarchy(), &(Atom.to_string(&1) == tier)) do
+      nil ->
+        {:error,
+         "--tier takes one of #{Enum.join(SecureHandler.tier_hierarchy(), ", ")}, got: #{shown(tier)}"}
+
+      tier ->
+        {:ok, tier}
+    end
+  end
+
+  defp consented(tools) do
+    case tools -- Catalog.names() do
+      [] ->
+        {:ok, tools}
+
+      [tool | _rest] ->
+        {:error, "--consent takes a tool's name (#{Catalog.names_text()}), got: #{shown(tool)}"}
+    end
+  end
+
+  defp remote(opts) do
+    belonging = Keyword.take(opts, [:cookie, :cookie_file, :consent_load])
+
+    case Keyword.fetch(opts, :node) do
+      {:ok, name} -> with {:ok, remote} <- Remote.new(name, belonging), do: {:ok, %{node: remote}}
+      :error when belonging == [] -> {:ok, %{}}
+      :error -> {:error, "--cookie, --cookie-file and --consent-load belong to --node"}
+    end
+  end
+
+  defp shown(text) when is_binary(text), do: text
+  defp shown(other), do: inspect(other)
+end
