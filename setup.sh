@@ -42,6 +42,10 @@ rust_is_new_enough() {
     [ "$(printf '%s\n%s\n' "$minimum_rust" "$version" | sort -V | head -n 1)" = "$minimum_rust" ]
 }
 
+has_luerl() {
+    erl -noshell -eval 'halt(case code:lib_dir(luerl) of {error, _} -> 1; _ -> 0 end).' 2>/dev/null
+}
+
 has_erlang_headers() {
     erl -noshell -eval 'Root = code:root_dir(), F = filelib:wildcard(Root ++ "/{usr,erts-*}/include/erl_nif.h"), halt(case F of [] -> 1; _ -> 0 end).' 2>/dev/null
 }
@@ -61,6 +65,7 @@ if [ "${1:-}" = test ]; then
     command -v dialyzer >/dev/null 2>&1 || install_packages erlang-dialyzer
     command -v git >/dev/null 2>&1 || install_packages git
     command -v python3 >/dev/null 2>&1 || install_packages python3
+    has_luerl || install_packages erlang-luerl
     command -v rg >/dev/null 2>&1 || install_packages ripgrep
     cargo fmt --version >/dev/null 2>&1 || install_packages rustfmt-web
     cargo clippy --version >/dev/null 2>&1 || install_packages rust-web-clippy
