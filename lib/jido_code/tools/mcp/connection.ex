@@ -1,0 +1,186 @@
+defmodule JidoCode.Tools.MCP.Connection do
+  @moduledoc """
+  The VM's end of the channel to the launcher (`native/mcp_launcher`), which owns the MCP client's stdin and stdout.
+
+      client ── jido_mcp ── socket ── Connection ── a process for each call: SecureExecutor
+                                          │
+                                          └── one session: limits, grants, shells
+
+  A connection is a session. It begins when the launcher has started this VM and ends with the channel, whatever ended it:
+  then all calls end with their OS processes, and the session with its background shells.
+
+  ## Messages
+
+  JSON objects, each behind its length in four bytes, big-endian.
+
+  | from | message | meaning |
+  |---|---|---|
+  | VM | `{"type": "starting", "doing": text}` | what it does on its way |
+  | VM | `{"type": "ready"}` | it takes calls |
+  | VM | `{"type": "failed", "why": text}` | it can't, and ends |
+  | launcher | `{"type": "call", "id": n, "name": text, "arguments": {}}` | run a tool |
+  | launcher | `{"type": "cancel", "id": n}` | end that call; no answer |
+  | VM | `{"type": "progress", "id": n, "text": text}` | what a call does |
+  | VM | `{"type": "answer", "id": n, "text": text, "structured": {} or null, "error": bool}` | its end |
+  """
+
+  use GenServer, restart: :temporary
+
+  alias JidoCode.Tools.{Call, JSON, SecureExecutor}
+  alias JidoCode.Tools.MCP.Answer
+  alias JidoCode.Tools.Security.AuditLogger
+
+  @doc "Connects to the launcher's socket. The process lives as long as the channel."
+  @spec start(Path.t()) :: {:ok, pid()} | {:error, String.t()}
+  def start(socket) do
+    case GenServer.start(__MODULE__, socket) do
+      {:ok, connection} -> {:ok, connection}
+      {:error, reason} -> {:error, "no launcher listens at #{socket}: #{:inet.format_error(reason)}"}
+    end
+  end
+
+  @doc "Tells what the VM does before it is ready."
+  @spec starting(pid(), String.t()) :: :ok
+  def starting(connection, doing), do: cast(connection, %{"type" => "starting", "doing" => doing})
+
+  @doc "Takes calls from now on, each with `context`. The session is named by its `:session_id`."
+  @spec ready(pid(), map()) :: :ok
+  def ready(connection, %{session_id: session} = context) when is_binary(session),
+    do: GenServer.call(connection, {:ready, context})
+
+  @doc "Tells why there will be no calls, and closes the channel."
+  @spec failed(pid(), String.t()) :: :ok
+  def failed(connection, why) do
+    cast(connection, %{"type" => "failed", "why" => why})
+    GenServer.stop(connection)
+  end
+
+  defp cast(connection, message), do: GenServer.cast(connection, {:send, message})
+
+  @impl true
+  def init(path) do
+    Process.flag(:trap_exit, true)
+
+    case :gen_tcp.connect({:local, path}, 0, [:binary, packet: 4, active: true, send_timeout: 30_000]) do
+      {:ok, socket} -> {:ok, %{socket: socket, context: nil, calls: %{}}}
+      {:error, reason} -> {:stop, reason}
+    end
+  end
+
+  @impl true
+  def handle_call({:ready, context}, _from, state) do
+    SecureExecutor.own_session(context.session_id, self())
+    transmit(state, %{"type" => "ready"})
+    {:reply, :ok, %{state | context: context}}
+  end
+
+  @impl true
+  def handle_cast({:send, message}, state) do
+    transmit(state, message)
+    {:noreply, state}
+  end
+
+  @impl true
+  def handle_info({:tcp, _socket, frame}, state) do
+    case JSON.decode(frame) do
+      {:ok, message} -> {:noreply, handle(message, state)}
+      # The launcher wrote it with the same care: something is very wrong.
+      {:error, problem} -> {:stop, {:shutdown, problem}, state}
+    end
+  end
+
+  def handle_info({:tcp_closed, _socket}, state), do: {:stop, :normal, state}
+  def handle_info({:tcp_error, _socket, reason}, state), do: {:stop, {:shutdown, reason}, state}
+
+  def handle_info({:progress, id, text}, state) do
+    if is_map_key(state.calls, id),
+      do: transmit(state, %{"type" => "progress", "id" => id, "text" => text})
+
+    {:noreply, state}
+  end
+
+  def handle_info({:answer, id, answer}, state), do: {:noreply, answer(state, id, answer)}
+
+  def handle_info({:DOWN, _monitor, :process, pid, _reason}, state) do
+    case Enum.find(state.calls, fn {_id, call} -> call.pid == pid end) do
+      # Its answer has come before.
+      nil -> {:noreply, state}
+      {id, _call} -> {:noreply, answer(state, id, Answer.failure("The call ended without an answer"))}
+    end
+  end
+
+  def handle_info(_message, state), do: {:noreply, state}
+
+  @impl true
+  def terminate(_reason, state) do
+    for {id, _call} <- state.calls, do: cancel(id, state)
+    if state.context, do: SecureExecutor.end_session(state.context.session_id)
+    :gen_tcp.close(state.socket)
+  end
+
+  defp handle(%{"type" => "call", "id" => id, "name" => name, "arguments" => args}, %{context: %{}} = state)
+       when is_integer(id) and is_binary(name) and is_map(args) do
+    connection = self()
+    context = Map.put(state.context, :progress, &send(connection, {:progress, id, &1}))
+    call = SecureExecutor.new(name, args, context)
+    {pid, _monitor} = spawn_monitor(fn -> run(connection, id, call) end)
+    started = System.monotonic_time()
+    %{state | calls: Map.put(state.calls, id, %{pid: pid, call: call, started: started})}
+  end
+
+  defp handle(%{"type" => "cancel", "id" => id}, state) when is_map_key(state.calls, id), do: cancel(id, state)
+  # Its answer has crossed the cancellation.
+  defp handle(%{"type" => "cancel"}, state), do: state
+
+  defp run(connection, id, call) do
+    send(connection, {:answer, id, call |> SecureExecutor.execute() |> Answer.build()})
+  end
+
+  defp answer(state, id, answer) do
+    case Map.pop(state.calls, id) do
+      {nil, _calls} ->
+        state
+
+      {_call, calls} ->
+        transmit(state, Map.merge(answer, %{"type" => "answer", "id" => id}))
+        %{state | calls: calls}
+    end
+  end
+
+  # Killing the process that waits for the result ends the worker, and by that every OS process of the call.
+  defp cancel(id, state) do
+    {%{pid: pid, call: call, started: started}, calls} = Map.pop!(state.calls, id)
+    monitor = Process.monitor(pid)
+    Process.exit(pid, :kill)
+
+    receive do
+      {:DOWN, ^monitor, :process, ^pid, _reason} -> :ok
+    end
+
+    # All that it sent came before its end: with an answer it is in the audit log already.
+    receive do
+      {:answer, ^id, _answer} -> :ok
+    after
+      0 -> audit(call, System.monotonic_time() - started)
+    end
+
+    %{state | calls: calls}
+  end
+
+  defp audit(%Call{} = call, duration) do
+    microseconds = System.convert_time_unit(duration, :native, :microsecond)
+    AuditLogger.log_invocation(call.context.session_id, call.name, :cancelled, microseconds, args: call.args)
+  end
+
+  defp transmit(state, message) do
+    case JSON.encode(message) do
+      # A channel that is closed is noticed by its own message.
+      {:ok, json} -> :gen_tcp.send(state.socket, json)
+      {:error, _problem} when is_map_key(message, "id") -> transmit(state, unwritable(message))
+    end
+  end
+
+  defp unwritable(%{"id" => id}) do
+    Map.merge(Answer.failure("The result can't be written as JSON"), %{"type" => "answer", "id" => id})
+  end
+end

@@ -1,0 +1,128 @@
+defmodule Mix.Tasks.Jido.Mcp.Config do
+  @shortdoc "Prints how an MCP client starts the server of this project"
+
+  @moduledoc """
+  Prints the configuration with which an MCP client starts the server of this project.
+
+      mix jido.mcp.config
+      mix jido.mcp.config --tier execute
+      mix jido.mcp.config --consent run_exunit --consent mix_task --format command
+
+  ## Options
+
+    * `--format FORMAT`
+      * `json` (default) - `{"mcpServers": {...}}`, which most clients take
+      * `vscode` - `{"servers": {...}}`, for `.vscode/mcp.json`
+      * `command` - the command in one line, for clients that take one, as in `claude mcp add NAME -- COMMAND`
+    * `--name NAME` - what the client calls the server; default: the project's name
+    * the options of the session, checked here and put into the command: `JidoCode.Tools.SessionOptions`. Without any, the
+      server is read-only.
+
+  Nothing but the configuration goes to standard output.
+  """
+
+  use Mix.Task
+
+  alias JidoCode.Tools.{Console, JSON, SessionOptions}
+
+  @formats ~w(json vscode command)
+  @switches [format: :string, name: :string, start: :boolean]
+  @launcher "jido_mcp"
+
+  @impl true
+  def run(argv) do
+    {opts, arguments, invalid} = OptionParser.parse(argv, strict: @switches ++ SessionOptions.switches())
+
+    with :ok <- understood(arguments, invalid),
+         {:ok, format} <- format(Keyword.get(opts, :format, "json")),
+         {:ok, name} <- name(opts[:name]),
+         {:ok, _context} <- checked(opts),
+         {:ok, launcher} <- launcher() do
+      IO.puts(print(format, name, launcher, arguments(opts)))
+    else
+      {:error, problem} ->
+        IO.puts(:stderr, "mix jido.mcp.config: #{problem}\n\nmix help jido.mcp.config says more.")
+        exit({:shutdown, 2})
+    end
+  end
+
+  defp understood([], []), do: :ok
+  defp understood([argument | _rest], _invalid), do: {:error, "unknown argument: #{argument}"}
+
+  defp understood([], [{switch, _value} | _rest]),
+    do: {:error, "unknown option, or one without its value: #{switch}"}
+
+  defp format(format) when format in @formats, do: {:ok, format}
+  defp format(other), do: {:error, "--format takes one of #{Enum.join(@formats, ", ")}, got: #{other}"}
+
+  defp name(nil), do: {:ok, to_string(Mix.Project.config()[:app] || "elixir")}
+
+  # Clients make names of tools from it.
+  defp name(name) do
+    if name =~ ~r/\A[A-Za-z0-9_-]{1,40}\z/,
+      do: {:ok, name},
+      else: {:error, "--name takes up to 40 letters, digits, _ and -, got: #{name}"}
+  end
+
+  # The project's configuration may hold options, too.
+  defp checked(opts) do
+    Console.quietly(fn -> Mix.Task.run("app.config") end)
+    SessionOptions.context(opts, %{session_id: "mcp", project_root: File.cwd!()})
+  end
+
+  defp launcher do
+    root = Map.get(Mix.Project.deps_paths(), :jido_code_tools, File.cwd!())
+    path = Path.join([root, "priv", "native", @launcher])
+
+    if File.regular?(path),
+      do: {:ok, path},
+      else: {:error, "#{path} is missing; mix deps.compile jido_code_tools --force builds it"}
+  end
+
+  defp arguments(opts) do
+    ["--project", File.cwd!(), "--path", path()] ++
+      (opts |> Keyword.drop([:format, :name]) |> OptionParser.to_argv())
+  end
+
+  # A client started from a desktop has not the PATH of this shell.
+  defp path do
+    for(program <- ~w(mix elixir erl), file = System.find_executable(program), do: Path.dirname(file))
+    |> Enum.uniq()
+    |> Enum.join(":")
+  end
+
+  defp print("command", _name, launcher, arguments),
+    do: Enum.map_join(environment_words() ++ [launcher | arguments], " ", &quoted/1)
+
+  defp print(format, name, launcher, arguments) do
+    server = Map.merge(%{"command" => launcher, "args" => arguments}, environment())
+
+    config =
+      case format do
+        "json" -> %{"mcpServers" => %{name => server}}
+        "vscode" -> %{"servers" => %{name => Map.put(server, "type", "stdio")}}
+      end
+
+    {:ok, json} = JSON.encode(config, pretty: true)
+    json
+  end
+
+  # The project is served in the environment that this was asked in, when one was named.
+  defp environment do
+    case System.get_env("MIX_ENV") do
+      nil -> %{}
+      env -> %{"env" => %{"MIX_ENV" => env}}
+    end
+  end
+
+  defp environment_words do
+    case System.get_env("MIX_ENV") do
+      nil -> []
+      env -> ["env", "MIX_ENV=" <> env]
+    end
+  end
+
+  defp quoted(word) do
+    if word =~ ~r/\A[A-Za-z0-9_\/.:=@+,-]+\z/, do: word, else: "'" <> String.replace(word, "'", "'\\''") <> "'"
+  end
+end

@@ -1,0 +1,119 @@
+//! `jido_mcp`, the program that an MCP client starts.
+//!
+//! ```text
+//! client ── stdin, stdout ── jido_mcp ── mix jido.mcp.serve (the project's VM)
+//!                               │  one private socket: calls, progress, answers
+//!                               └─ what the VM and its children print goes to stderr
+//! ```
+//!
+//! Mix compiles and prints before any task of it runs, so a VM can't own the client's channel, nor answer at once. This
+//! program can: it knows the tools from a file made when the library was compiled, and answers everything but calls by
+//! itself. Calls wait until the project has started, and go to its VM.
+
+mod catalog;
+mod channel;
+mod options;
+mod output;
+mod project;
+mod server;
+mod stdio;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rmcp::ServiceExt;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use catalog::Catalog;
+use options::Options;
+use project::Project;
+use server::Server;
+use stdio::Stdio;
+
+/// How long the VM has to end by itself once the client is gone. Clients wait two seconds before they signal.
+const GRACE: Duration = Duration::from_millis(1_500);
+/// The same after a signal: the sender will not wait long.
+const GRACE_AFTER_SIGNAL: Duration = Duration::from_millis(500);
+
+fn main() -> ExitCode {
+    let options = match Options::parse(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(problem) => {
+            eprintln!("jido_mcp: {problem}\n\n{}", options::USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    match start(options) {
+        Ok(code) => code,
+        Err(problem) => {
+            eprintln!("jido_mcp: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(options: Options) -> Result<ExitCode, String> {
+    let catalog = Catalog::beside_this_program()?;
+    #[cfg(target_os = "linux")]
+    command_runner::tree::adopt_orphans()
+        .map_err(|error| format!("can't become the parent of orphans: {error}"))?;
+
+    // One thread: a child's parent death signal follows the thread that started it.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    let code = runtime.block_on(run(options, catalog))?;
+    // The thread that waits for standard input can't be woken, and must not hold the exit.
+    runtime.shutdown_background();
+    Ok(code)
+}
+
+async fn run(options: Options, catalog: Catalog) -> Result<ExitCode, String> {
+    let mut signals = Signals::listen().map_err(|error| error.to_string())?;
+    let ended = CancellationToken::new();
+    let (project, keeper) = Project::start(options);
+    let server = Server::new(catalog, project.clone(), ended.clone());
+    let session = async {
+        match server.serve(Stdio::new(ended.clone())).await {
+            Ok(session) => session.waiting().await.map(drop).map_err(|error| error.to_string()),
+            // The client left before it said a word.
+            Err(_) if ended.is_cancelled() => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    };
+
+    let (result, grace) = tokio::select! {
+        result = session => (result.map(|()| ExitCode::SUCCESS), GRACE),
+        number = signals.next() => (Ok(ExitCode::from(128 + number)), GRACE_AFTER_SIGNAL),
+    };
+    project.stop(grace);
+    let _ = keeper.await;
+    result
+}
+
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+    hangup: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// The number of the next signal that asks this program to end.
+    async fn next(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.terminate.recv() => 15,
+            _ = self.interrupt.recv() => 2,
+            _ = self.hangup.recv() => 1,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Printed under an error of the command line.
+pub const USAGE: &str = "\
+usage: jido_mcp [--project FOLDER] [--path FOLDERS] [options of mix jido.mcp.serve]
+
+  --project FOLDER  the Mix project to serve; default: the current folder
+  --path FOLDERS    put before PATH, for clients that don't have mix, elixir and erl on theirs
+
+`mix jido.mcp.config` prints the whole command for a project.";
+
+/// What this program was asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The project's folder.
+    pub project: PathBuf,
+    /// Folders to put before `PATH`.
+    pub path: Option<String>,
+    /// Everything else: tier, consents and the like are understood, and checked, by the task that gets them.
+    pub serve: Vec<String>,
+}
+
+impl Options {
+    /// Takes this program's own options out of the arguments.
+    pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Options, String> {
+        let mut arguments = arguments;
+        let mut project = None;
+        let mut path = None;
+        let mut serve = Vec::new();
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--project" => project = Some(value("--project", arguments.next())?),
+                "--path" => path = Some(value("--path", arguments.next())?),
+                _ => serve.push(argument),
+            }
+        }
+        let project = match project {
+            Some(folder) => PathBuf::from(folder),
+            None => std::env::current_dir().map_err(|error| error.to_string())?,
+        };
+        if !project.join("mix.exs").is_file() {
+            return Err(format!(
+                "--project takes the folder of a Mix project, and {} has no mix.exs",
+                project.display()
+            ));
+        }
+        Ok(Options {
+            project,
+            path,
+            serve,
+        })
+    }
+
+    /// The `PATH` to start Mix with, where it is not this program's own.
+    pub fn searched(&self) -> Option<OsString> {
+        let mut searched = OsString::from(self.path.as_ref()?);
+        if let Some(inherited) = std::env::var_os("PATH") {
+            searched.push(":");
+            searched.push(inherited);
+        }
+        Some(searched)
+    }
+}
+
+fn value(option: &str, given: Option<String>) -> Result<String, String> {
+    given
+        .filter(|value| !value.is_empty())
+        .ok_or_else(|| format!("{option} takes a value"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Options, String> {
+        Options::parse(arguments.iter().map(ToString::to_string))
+    }
+
+    #[test]
+    fn what_it_does_not_know_goes_to_the_task() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("mix.exs"), "").unwrap();
+        let project = folder.path().to_str().unwrap();
+        let options = parse(&["--tier", "write", "--project", project, "--path", "/a:/b"]).unwrap();
+        assert_eq!(options.project, folder.path());
+        assert_eq!(options.path.as_deref(), Some("/a:/b"));
+        assert_eq!(options.serve, ["--tier", "write"]);
+    }
+
+    #[test]
+    fn a_folder_without_a_project_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let problem = parse(&["--project", folder.path().to_str().unwrap()]).unwrap_err();
+        assert!(problem.contains("has no mix.exs"), "{problem}");
+        assert!(parse(&["--path"]).unwrap_err().contains("--path takes a value"));
+    }
+}

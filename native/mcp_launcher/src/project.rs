@@ -1,0 +1,422 @@
+//! The project's VM: started with this program, started again by a call after it ended, and always ended with its tree.
+//!
+//! One task, the keeper, owns the VM and the channel to it. Others hold a [`Project`], through which they send it requests.
+//!
+//! ```text
+//! none ──call──► starting ──ready──► ready
+//!   ▲               │                  │
+//!   └── its calls are answered why ◄───┘   the VM ended
+//! ```
+
+use std::collections::BTreeMap;
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio::process::{Child, Command};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use crate::channel::{Answer, Channel, FromVm, Listener, ToVm};
+use crate::options::Options;
+use crate::output::Output;
+
+/// How often waiting calls hear what the VM does.
+const TICK: Duration = Duration::from_secs(1);
+/// What was printed last may still be in the pipe when the VM has ended.
+const LAST_WORDS: Duration = Duration::from_millis(50);
+/// How long what the VM leaves behind has to end by itself. Its commands are ended by their own runner, which sees it go.
+const SETTLE: Duration = Duration::from_millis(300);
+/// How long the rest is killed for. It takes longer only where the kernel itself is stuck.
+const SWEEP: Duration = Duration::from_secs(3);
+
+/// How to reach the keeper.
+#[derive(Clone)]
+pub struct Project {
+    requests: mpsc::UnboundedSender<Request>,
+    ids: Arc<AtomicU64>,
+}
+
+enum Request {
+    Call(u64, Pending),
+    Cancel(u64),
+    Stop(Duration),
+}
+
+/// A call that has no answer yet.
+struct Pending {
+    /// Taken when it is sent to the VM.
+    work: Option<(String, Map<String, Value>)>,
+    answer: oneshot::Sender<Result<Answer, String>>,
+    doing: watch::Sender<Doing>,
+}
+
+/// What happens to a call.
+#[derive(Debug, Clone, Default)]
+pub struct Doing {
+    /// Whether it has reached the VM.
+    pub begun: bool,
+    /// In a few words; may be empty.
+    pub text: String,
+}
+
+/// A call on its way. Dropping it ends it, wherever it is.
+pub struct Call {
+    id: u64,
+    requests: mpsc::UnboundedSender<Request>,
+    /// The answer, or why there will be none.
+    pub answer: oneshot::Receiver<Result<Answer, String>>,
+    /// What happens meanwhile.
+    pub doing: watch::Receiver<Doing>,
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let _ = self.requests.send(Request::Cancel(self.id));
+    }
+}
+
+impl Project {
+    /// Starts the keeper, and the VM with it.
+    pub fn start(options: Options) -> (Project, JoinHandle<()>) {
+        let (sender, requests) = mpsc::unbounded_channel();
+        let mut keeper = Keeper {
+            options,
+            requests,
+            calls: BTreeMap::new(),
+            vm: None,
+        };
+        let running = tokio::spawn(async move {
+            keeper.start();
+            keeper.run().await;
+        });
+        let project = Project {
+            requests: sender,
+            ids: Arc::default(),
+        };
+        (project, running)
+    }
+
+    /// Sends a call.
+    pub fn call(&self, name: String, arguments: Map<String, Value>) -> Call {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let (answer, answered) = oneshot::channel();
+        let (doing, seen) = watch::channel(Doing::default());
+        let pending = Pending {
+            work: Some((name, arguments)),
+            answer,
+            doing,
+        };
+        let _ = self.requests.send(Request::Call(id, pending));
+        Call {
+            id,
+            requests: self.requests.clone(),
+            answer: answered,
+            doing: seen,
+        }
+    }
+
+    /// Ends the VM and everything below it, by force when `grace` is over; the keeper then ends.
+    pub fn stop(&self, grace: Duration) {
+        let _ = self.requests.send(Request::Stop(grace));
+    }
+}
+
+struct Keeper {
+    options: Options,
+    requests: mpsc::UnboundedReceiver<Request>,
+    calls: BTreeMap<u64, Pending>,
+    vm: Option<Vm>,
+}
+
+struct Vm {
+    child: Child,
+    link: Link,
+    ready: bool,
+    doing: String,
+    failed: Option<String>,
+    output: Output,
+}
+
+enum Link {
+    Waiting(Listener),
+    Open(Channel),
+    Lost,
+}
+
+enum Event {
+    Connected(io::Result<Channel>),
+    Message(Option<io::Result<FromVm>>),
+    Ended(io::Result<ExitStatus>),
+}
+
+impl Keeper {
+    async fn run(&mut self) {
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let grace = loop {
+            tokio::select! {
+                request = self.requests.recv() => match request {
+                    Some(Request::Call(id, call)) => self.take(id, call).await,
+                    Some(Request::Cancel(id)) => self.cancel(id).await,
+                    Some(Request::Stop(grace)) => break grace,
+                    None => break Duration::ZERO,
+                },
+                event = event(&mut self.vm) => self.on(event).await,
+                _ = tick.tick() => self.tick(),
+            }
+        };
+        self.end(grace).await;
+    }
+
+    fn start(&mut self) {
+        match Vm::start(&self.options) {
+            Ok(vm) => self.vm = Some(vm),
+            Err(problem) => self.answer_all(&problem),
+        }
+    }
+
+    async fn take(&mut self, id: u64, call: Pending) {
+        self.calls.insert(id, call);
+        if self.vm.is_none() {
+            self.start();
+        }
+        self.send_waiting().await;
+    }
+
+    /// Sends what has not been sent, once the VM takes calls.
+    async fn send_waiting(&mut self) {
+        let Some(vm) = self.vm.as_mut().filter(|vm| vm.ready) else {
+            return;
+        };
+        for (id, call) in &mut self.calls {
+            if let Some((name, arguments)) = call.work.take() {
+                call.doing.send_replace(Doing {
+                    begun: true,
+                    text: String::new(),
+                });
+                let id = *id;
+                vm.send(&ToVm::Call {
+                    id,
+                    name,
+                    arguments,
+                })
+                .await;
+            }
+        }
+    }
+
+    async fn cancel(&mut self, id: u64) {
+        let Some(call) = self.calls.remove(&id) else {
+            return;
+        };
+        if let (None, Some(vm)) = (call.work, self.vm.as_mut()) {
+            vm.send(&ToVm::Cancel { id }).await;
+        }
+    }
+
+    async fn on(&mut self, event: Event) {
+        let Some(vm) = self.vm.as_mut() else { return };
+        match event {
+            Event::Connected(Ok(channel)) => vm.link = Link::Open(channel),
+            Event::Message(Some(Ok(message))) => self.hear(message).await,
+            Event::Connected(Err(problem)) | Event::Message(Some(Err(problem))) => {
+                vm.failed.get_or_insert_with(|| problem.to_string());
+                vm.link = Link::Lost;
+                let _ = vm.child.start_kill();
+            }
+            // It ends itself, or should have.
+            Event::Message(None) => {
+                vm.link = Link::Lost;
+                let _ = vm.child.start_kill();
+            }
+            Event::Ended(status) => self.ended(status).await,
+        }
+    }
+
+    async fn hear(&mut self, message: FromVm) {
+        let Some(vm) = self.vm.as_mut() else { return };
+        match message {
+            FromVm::Starting { doing } => {
+                vm.doing = doing;
+                self.tick();
+            }
+            FromVm::Ready => {
+                vm.ready = true;
+                self.send_waiting().await;
+            }
+            FromVm::Failed { why } => vm.failed = Some(why),
+            FromVm::Progress { id, text } => {
+                if let Some(call) = self.calls.get(&id) {
+                    call.doing.send_replace(Doing { begun: true, text });
+                }
+            }
+            FromVm::Answer { id, answer } => {
+                if let Some(call) = self.calls.remove(&id) {
+                    let _ = call.answer.send(Ok(answer));
+                }
+            }
+        }
+    }
+
+    async fn ended(&mut self, status: io::Result<ExitStatus>) {
+        // What it said before it ended may not have been read yet.
+        while let Some(Vm {
+            link: Link::Open(channel),
+            ..
+        }) = self.vm.as_mut()
+        {
+            match tokio::time::timeout(LAST_WORDS, channel.next()).await {
+                Ok(Some(Ok(message))) => self.hear(message).await,
+                _ => break,
+            }
+        }
+        let Some(vm) = self.vm.take() else { return };
+        sweep().await;
+        tokio::time::sleep(LAST_WORDS).await;
+        let why = vm.failed.unwrap_or_else(|| {
+            let when = if vm.ready { "while the project ran" } else { "before the project had started" };
+            match status {
+                Ok(status) => format!("Mix ended {when} ({status})"),
+                Err(problem) => format!("Mix ended {when} ({problem})"),
+            }
+        });
+        self.answer_all(&match vm.output.end() {
+            printed if printed.is_empty() => why,
+            printed => format!("{why}. It printed last:\n{printed}"),
+        });
+    }
+
+    fn answer_all(&mut self, why: &str) {
+        for (_id, call) in std::mem::take(&mut self.calls) {
+            let _ = call.answer.send(Err(why.to_owned()));
+        }
+    }
+
+    fn tick(&mut self) {
+        let Some(vm) = self.vm.as_ref().filter(|vm| !vm.ready) else {
+            return;
+        };
+        let text = match vm.output.last_line() {
+            line if line.is_empty() => vm.doing.clone(),
+            line => format!("{}: {line}", vm.doing),
+        };
+        for call in self.calls.values() {
+            call.doing.send_replace(Doing {
+                begun: false,
+                text: text.clone(),
+            });
+        }
+    }
+
+    async fn end(&mut self, grace: Duration) {
+        if let Some(mut vm) = self.vm.take() {
+            // Seeing its end of the channel closed, the VM ends the calls and stops the project.
+            vm.link = Link::Lost;
+            if tokio::time::timeout(grace, vm.child.wait()).await.is_err() {
+                let _ = vm.child.start_kill();
+                let _ = vm.child.wait().await;
+            }
+        }
+        sweep().await;
+    }
+}
+
+/// What happens next to the VM. Nothing is lost when this is dropped.
+async fn event(vm: &mut Option<Vm>) -> Event {
+    let Some(vm) = vm else {
+        return std::future::pending().await;
+    };
+    let link = async {
+        match &mut vm.link {
+            Link::Waiting(listener) => Event::Connected(listener.accept().await),
+            Link::Open(channel) => Event::Message(channel.next().await),
+            Link::Lost => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        event = link => event,
+        status = vm.child.wait() => Event::Ended(status),
+    }
+}
+
+impl Vm {
+    fn start(options: &Options) -> Result<Vm, String> {
+        let listener = Listener::new().map_err(|error| format!("No channel to the VM: {error}"))?;
+        let (reader, writer) = io::pipe().map_err(|error| error.to_string())?;
+        let again = writer.try_clone().map_err(|error| error.to_string())?;
+        let mut command = Command::new("mix");
+        command
+            .args(["jido.mcp.serve", "--socket"])
+            .arg(listener.path())
+            .args(&options.serve)
+            .current_dir(&options.project)
+            .stdin(Stdio::null())
+            .stdout(writer)
+            .stderr(again)
+            // A group of its own: an interrupt typed at a terminal is for this program, which then ends the VM in order.
+            .process_group(0)
+            .kill_on_drop(true);
+        if let Some(path) = options.searched() {
+            command.env("PATH", path);
+        }
+        die_with_this_program(&mut command);
+        let child = command.spawn().map_err(|error| {
+            format!(
+                "Can't start mix in {} ({error}); --path names the folders of mix, elixir and erl",
+                options.project.display()
+            )
+        })?;
+        // The writing ends go with the command: the pipe is over when the VM and its children are.
+        drop(command);
+        Ok(Vm {
+            child,
+            link: Link::Waiting(listener),
+            ready: false,
+            doing: "starting Mix".to_owned(),
+            failed: None,
+            output: Output::follow(reader.into()).map_err(|error| error.to_string())?,
+        })
+    }
+
+    async fn send(&mut self, message: &ToVm) {
+        if let Link::Open(channel) = &mut self.link {
+            // A channel that is gone is noticed where it is read.
+            let _ = channel.send(message).await;
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn die_with_this_program(command: &mut Command) {
+    use rustix::process::{Signal, set_parent_process_death_signal};
+    // SAFETY: between fork and exec the closure makes one system call, and touches no memory of its parent's.
+    unsafe {
+        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+    }
+}
+
+// Elsewhere the VM sees its end of the channel close.
+#[cfg(not(target_os = "linux"))]
+fn die_with_this_program(_command: &mut Command) {}
+
+/// Ends what is left below this program, wherever it went: orphans of the tree became its children.
+#[cfg(target_os = "linux")]
+async fn sweep() {
+    use command_runner::tree;
+    use rustix::process::Signal;
+    let start = Instant::now();
+    while tree::reap(|_, _| {}) && start.elapsed() < SWEEP {
+        if start.elapsed() > SETTLE {
+            tree::signal(Signal::KILL, |_| true);
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn sweep() {}

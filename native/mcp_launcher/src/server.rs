@@ -1,0 +1,208 @@
+//! What this program answers to a client.
+//!
+//! The SDK knows both eras of the protocol and chooses by message; this says what is offered, and takes calls to the
+//! project's VM.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorCode, ErrorData,
+    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
+    ServerCapabilities, ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
+
+use crate::catalog::Catalog;
+use crate::channel::Answer;
+use crate::project::{Call, Project};
+
+/// Calls that may run at once. Rate limits, which a session's calls share, come long before.
+const MAX_CALLS: usize = 32;
+/// How long a call waits for a project that starts: clients give up on a call after 60 seconds, and a call that they gave
+/// up on tells them nothing.
+const PATIENCE: Duration = Duration::from_secs(45);
+/// How often progress is told.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Where results of the newer era name the server.
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// One client's server.
+pub struct Server {
+    catalog: Arc<Catalog>,
+    project: Project,
+    calls: Semaphore,
+    ended: CancellationToken,
+}
+
+impl Server {
+    /// `ended` is cancelled when the client is gone.
+    pub fn new(catalog: Catalog, project: Project, ended: CancellationToken) -> Server {
+        Server {
+            catalog: Arc::new(catalog),
+            project,
+            calls: Semaphore::new(MAX_CALLS),
+            ended,
+        }
+    }
+
+    fn implementation(&self) -> Implementation {
+        Implementation::new("jido_code_tools", self.catalog.version.clone())
+    }
+
+    async fn answer(&self, mut call: Call, context: &RequestContext<RoleServer>) -> CallToolResult {
+        let start = Instant::now();
+        let mut tick = tokio::time::interval_at(start + TICK, TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                // Nothing may follow the answer, so nothing is told beside it.
+                biased;
+                answer = &mut call.answer => {
+                    return match answer {
+                        Ok(Ok(answer)) => result(answer),
+                        Ok(Err(why)) => failure(format!("The project is not running. {why}")),
+                        Err(_) => failure("This server is ending".to_owned()),
+                    };
+                }
+                _ = tick.tick() => {
+                    let doing = call.doing.borrow().clone();
+                    if !doing.begun && start.elapsed() >= PATIENCE {
+                        return failure(format!(
+                            "The project is still starting, after {} s ({}). Call again in a while.",
+                            start.elapsed().as_secs(),
+                            doing.text
+                        ));
+                    }
+                    tell(context, start, doing.text).await;
+                }
+            }
+        }
+    }
+}
+
+/// Progress counts seconds, so that it always grows.
+async fn tell(context: &RequestContext<RoleServer>, start: Instant, doing: String) {
+    let Some(token) = context.meta.get_progress_token() else {
+        return;
+    };
+    let elapsed = start.elapsed().as_secs_f64();
+    let rounded = (elapsed * 10.0).round() / 10.0;
+    let mut progress = ProgressNotificationParam::new(token, rounded);
+    progress.message = Some(match doing.as_str() {
+        "" => format!("running for {elapsed:.0} s"),
+        doing => format!("{elapsed:.0} s: {doing}"),
+    });
+    let _ = context.peer.notify_progress(progress).await;
+}
+
+fn result(answer: Answer) -> CallToolResult {
+    let content = vec![ContentBlock::text(answer.text)];
+    let mut result = if answer.error {
+        CallToolResult::error(content)
+    } else {
+        CallToolResult::success(content)
+    };
+    result.structured_content = answer.structured;
+    result
+}
+
+fn failure(why: String) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(why)])
+}
+
+fn not_offered(what: &str) -> ErrorData {
+    ErrorData::new(
+        ErrorCode::METHOD_NOT_FOUND,
+        format!("This server offers tools only, no {what}"),
+        None,
+    )
+}
+
+fn gone() -> ErrorData {
+    ErrorData::internal_error("This server is ending", None)
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(self.implementation())
+            .with_instructions(self.catalog.instructions.clone())
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        if request.is_some_and(|request| request.cursor.is_some()) {
+            let what = "Unknown cursor: all tools come in one page";
+            return Err(ErrorData::invalid_params(what, None));
+        }
+        Ok(ListToolsResult::with_all_items(self.catalog.tools.clone()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        self.catalog.check(&request.name)?;
+        let Ok(_running) = self.calls.try_acquire() else {
+            let what = format!("{MAX_CALLS} calls are running, which is all that may. Wait for one.");
+            return Ok(failure(what).into());
+        };
+        let arguments = request.arguments.unwrap_or_default();
+        let call = self.project.call(request.name.into_owned(), arguments);
+        let mut result = tokio::select! {
+            result = self.answer(call, &context) => result,
+            // The call is dropped, and ended by that; of what is answered here nothing reaches the client.
+            () = context.ct.cancelled() => return Err(gone()),
+            () = self.ended.cancelled() => return Err(gone()),
+        };
+        if context.protocol_version() >= Some(ProtocolVersion::NO_INITIALIZE) {
+            let info = serde_json::to_value(self.implementation()).unwrap_or_default();
+            let meta = result.meta.get_or_insert_default();
+            meta.insert(SERVER_INFO.to_owned(), info);
+        }
+        Ok(result.into())
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(not_offered("prompts"))
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(not_offered("resources"))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(not_offered("resources"))
+    }
+
+    async fn complete(
+        &self,
+        _request: rmcp::model::CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<rmcp::model::CompleteResult, ErrorData> {
+        Err(not_offered("completions"))
+    }
+}
