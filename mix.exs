@@ -10,7 +10,7 @@ defmodule JidoCodeTools.MixProject do
       elixir: "~> 1.14",
       description:
         "Tools that let an LLM agent work inside a living Elixir system, behind one security pipeline",
-      compilers: [:jido_native] ++ Mix.compilers(),
+      compilers: [:jido_native] ++ Mix.compilers() ++ [:jido_mcp],
       elixirc_paths: elixirc_paths(Mix.env()),
       start_permanent: Mix.env() == :prod,
       # No Hex package: the library builds where Hex is not installed.
@@ -110,7 +110,11 @@ defmodule Mix.Tasks.Compile.JidoNative do
         _other -> "libjido_code_tools.so"
       end
 
-    [{library, "jido_code_tools.so"}, {"jido_command_runner", "jido_command_runner"}]
+    [
+      {library, "jido_code_tools.so"},
+      {"jido_command_runner", "jido_command_runner"},
+      {"jido_mcp", "jido_mcp"}
+    ]
   end
 
   defp find_cargo do
@@ -156,7 +160,8 @@ defmodule Mix.Tasks.Compile.JidoNative do
       do: Mix.shell().info("Building the native core with cargo (the first time takes a minute or two)")
 
     arguments =
-      ~w(build --quiet --release --locked --package nif --package command_runner --target-dir) ++ [target]
+      ~w(build --quiet --release --locked --package nif --package command_runner --package mcp_launcher) ++
+        ["--target-dir", target]
 
     options = [cd: native, into: IO.stream(:stdio, :line), stderr_to_stdout: true]
 
@@ -207,5 +212,47 @@ defmodule Mix.Tasks.Compile.JidoNative do
     else
       _other -> false
     end
+  end
+end
+
+defmodule Mix.Tasks.Compile.JidoMcp do
+  @moduledoc false
+  # Writes what the MCP launcher offers beside it, from the definitions that were just compiled.
+
+  use Mix.Task.Compiler
+
+  @impl true
+  def run(_args) do
+    file = Path.join([File.cwd!(), "priv", "native", "jido_mcp_tools.json"])
+    if fresh?(file), do: {:noop, []}, else: write(file)
+  end
+
+  defp fresh?(file) do
+    with {:ok, %{mtime: written}} <- File.stat(file, time: :posix) do
+      [Mix.Project.compile_path(), "Elixir.JidoCode.Tools.*.beam"]
+      |> Path.join()
+      |> Path.wildcard()
+      |> Enum.all?(&(File.stat!(&1, time: :posix).mtime < written))
+    else
+      _missing -> false
+    end
+  end
+
+  # Found at run time: this file is read before the library is compiled.
+  defp write(file) do
+    listing = apply(JidoCode.Tools.MCP.Listing, :build, [Mix.Project.config()[:version]])
+    {:ok, json} = apply(JidoCode.Tools.JSON, :encode, [listing])
+
+    if File.read(file) == {:ok, json} do
+      # A confined command that compiles a project with this library in it can't; all that it costs is this look.
+      File.touch(file)
+    else
+      # As a whole: a launcher may start at any time.
+      temporary = "#{file}.#{System.pid()}.new"
+      File.write!(temporary, json)
+      File.rename!(temporary, file)
+    end
+
+    {:ok, []}
   end
 end

@@ -86,7 +86,13 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
 
   # A client started from a desktop has not the PATH of this shell.
   defp path do
-    for(program <- ~w(mix elixir erl), file = System.find_executable(program), do: Path.dirname(file))
+    folders = "PATH" |> System.get_env("") |> String.split(":", trim: true)
+    # The VM puts folders of its own before what it was started with; what lies there goes with its version.
+    {own, given} = Enum.split_with(folders, &String.starts_with?(&1, to_string(:code.root_dir())))
+
+    ~w(mix elixir erl)
+    |> Enum.map(fn program -> Enum.find(given ++ own, &File.regular?(Path.join(&1, program))) end)
+    |> Enum.reject(&is_nil/1)
     |> Enum.uniq()
     |> Enum.join(":")
   end
@@ -123,6 +129,8 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
   end
 
   defp quoted(word) do
-    if word =~ ~r/\A[A-Za-z0-9_\/.:=@+,-]+\z/, do: word, else: "'" <> String.replace(word, "'", "'\\''") <> "'"
+    if word =~ ~r/\A[A-Za-z0-9_\/.:=@+,-]+\z/,
+      do: word,
+      else: "'" <> String.replace(word, "'", "'\\''") <> "'"
   end
 end

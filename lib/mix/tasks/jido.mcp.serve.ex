@@ -58,7 +58,9 @@ defmodule Mix.Tasks.Jido.Mcp.Serve do
   defp understood([argument | _rest], _invalid), do: {:error, "Unknown argument: #{argument}"}
 
   defp understood([], [{switch, _value} | _rest]),
-    do: {:error, "Unknown option, or one without its value: #{switch}. The options are: #{SessionOptions.usage()}"}
+    do:
+      {:error,
+       "Unknown option, or one without its value: #{switch}. The options are: #{SessionOptions.usage()}"}
 
   defp defaults do
     id = 12 |> :crypto.strong_rand_bytes() |> Base.encode16(case: :lower)
@@ -84,6 +86,8 @@ defmodule Mix.Tasks.Jido.Mcp.Serve do
 
   @spec usage() :: no_return()
   defp usage do
-    Mix.raise("mix jido.mcp.serve is started by the launcher; mix jido.mcp.config prints how a client starts that")
+    Mix.raise(
+      "mix jido.mcp.serve is started by the launcher; mix jido.mcp.config prints how a client starts that"
+    )
   end
 end

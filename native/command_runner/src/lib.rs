@@ -4,7 +4,8 @@
 //! spec comes as the first frame on standard input ([`wire`], [`spec`]), further frames ask for output kept so far or
 //! for the end; answers go to standard output. End of input ends the command. See [`guard`] for who survives whom.
 //!
-//! A library only for the program and its tests: what it promises is the protocol, not these names.
+//! What it promises is the protocol. The library is for the program, its tests, and the MCP launcher, which owns a tree
+//! of processes in the same way ([`tree`]).
 #![cfg(target_os = "linux")]
 
 pub mod capture;

@@ -77,7 +77,11 @@ async fn run(options: Options, catalog: Catalog) -> Result<ExitCode, String> {
     let server = Server::new(catalog, project.clone(), ended.clone());
     let session = async {
         match server.serve(Stdio::new(ended.clone())).await {
-            Ok(session) => session.waiting().await.map(drop).map_err(|error| error.to_string()),
+            Ok(session) => session
+                .waiting()
+                .await
+                .map(drop)
+                .map_err(|error| error.to_string()),
             // The client left before it said a word.
             Err(_) if ended.is_cancelled() => Ok(()),
             Err(error) => Err(error.to_string()),

@@ -96,6 +96,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let problem = parse(&["--project", folder.path().to_str().unwrap()]).unwrap_err();
         assert!(problem.contains("has no mix.exs"), "{problem}");
-        assert!(parse(&["--path"]).unwrap_err().contains("--path takes a value"));
+        assert!(
+            parse(&["--path"])
+                .unwrap_err()
+                .contains("--path takes a value")
+        );
     }
 }

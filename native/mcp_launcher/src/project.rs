@@ -279,7 +279,11 @@ impl Keeper {
         sweep().await;
         tokio::time::sleep(LAST_WORDS).await;
         let why = vm.failed.unwrap_or_else(|| {
-            let when = if vm.ready { "while the project ran" } else { "before the project had started" };
+            let when = if vm.ready {
+                "while the project ran"
+            } else {
+                "before the project had started"
+            };
             match status {
                 Ok(status) => format!("Mix ended {when} ({status})"),
                 Err(problem) => format!("Mix ended {when} ({problem})"),

@@ -155,7 +155,8 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         self.catalog.check(&request.name)?;
         let Ok(_running) = self.calls.try_acquire() else {
-            let what = format!("{MAX_CALLS} calls are running, which is all that may. Wait for one.");
+            let what =
+                format!("{MAX_CALLS} calls are running, which is all that may. Wait for one.");
             return Ok(failure(what).into());
         };
         let arguments = request.arguments.unwrap_or_default();

@@ -184,7 +184,10 @@ fn read(line: &[u8]) -> Read {
         let what = "A message is one JSON object; batches are not taken";
         return Read::Wrong(error(Value::Null, INVALID_REQUEST, what));
     };
-    let method = object.get("method").and_then(Value::as_str).map(str::to_owned);
+    let method = object
+        .get("method")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
     let id = object.get("id").cloned();
     if id.as_ref().is_some_and(|id| !is_id(id)) {
         let what = "An id is a string or an integer";
@@ -193,7 +196,9 @@ fn read(line: &[u8]) -> Read {
     match serde_json::from_value::<RxJsonRpcMessage<RoleServer>>(message) {
         Ok(JsonRpcMessage::Request(request))
             if matches!(request.request, ClientRequest::CustomRequest(_))
-                && method.as_deref().is_some_and(|method| METHODS.contains(&method)) =>
+                && method
+                    .as_deref()
+                    .is_some_and(|method| METHODS.contains(&method)) =>
         {
             let what = format!("The parameters do not fit {}", method.unwrap_or_default());
             Read::Wrong(error(id.unwrap_or_default(), INVALID_PARAMS, &what))
@@ -240,13 +245,18 @@ mod tests {
         let with = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
         assert_eq!(code(&with("null")), (INVALID_REQUEST, Value::Null));
         assert_eq!(code(&with("1.5")), (INVALID_REQUEST, Value::Null));
-        assert_eq!(code(r#"{"id":3,"method":"ping"}"#), (INVALID_REQUEST, json!(3)));
+        assert_eq!(
+            code(r#"{"id":3,"method":"ping"}"#),
+            (INVALID_REQUEST, json!(3))
+        );
         assert_eq!(
             code(r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"arguments":{}}}"#),
             (INVALID_PARAMS, json!("a"))
         );
         assert_eq!(
-            code(r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"x","arguments":[]}}"#),
+            code(
+                r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"x","arguments":[]}}"#
+            ),
             (INVALID_PARAMS, json!(4))
         );
     }
@@ -255,12 +265,21 @@ mod tests {
     fn what_needs_no_answer_gets_none() {
         assert_eq!(code(""), (0, json!("nothing")));
         assert_eq!(code("\r"), (0, json!("nothing")));
-        assert_eq!(code(r#"{"method":"notifications/x"}"#), (0, json!("nothing")));
+        assert_eq!(
+            code(r#"{"method":"notifications/x"}"#),
+            (0, json!("nothing"))
+        );
     }
 
     #[test]
     fn messages_are_read() {
-        assert_eq!(code(" {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r"), (0, json!("a message")));
-        assert_eq!(code(r#"{"jsonrpc":"2.0","id":1,"method":"no/such"}"#), (0, json!("a message")));
+        assert_eq!(
+            code(" {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r"),
+            (0, json!("a message"))
+        );
+        assert_eq!(
+            code(r#"{"jsonrpc":"2.0","id":1,"method":"no/such"}"#),
+            (0, json!("a message"))
+        );
     }
 }

@@ -128,7 +128,9 @@ defmodule JidoCode.Tools.MCP.Connection do
     %{state | calls: Map.put(state.calls, id, %{pid: pid, call: call, started: started})}
   end
 
-  defp handle(%{"type" => "cancel", "id" => id}, state) when is_map_key(state.calls, id), do: cancel(id, state)
+  defp handle(%{"type" => "cancel", "id" => id}, state) when is_map_key(state.calls, id),
+    do: cancel(id, state)
+
   # Its answer has crossed the cancellation.
   defp handle(%{"type" => "cancel"}, state), do: state
 

@@ -15,9 +15,19 @@ defmodule JidoCode.Tools.MCP.Listing do
   alias JidoCode.Tools.Catalog
 
   # Clients decide by these whether to ask a person first, and whether a lost call may be made again.
-  @looks %{"readOnlyHint" => true, "destructiveHint" => false, "idempotentHint" => true, "openWorldHint" => false}
+  @looks %{
+    "readOnlyHint" => true,
+    "destructiveHint" => false,
+    "idempotentHint" => true,
+    "openWorldHint" => false
+  }
   # The project's code runs, with all that it does: files, databases, the network.
-  @runs %{"readOnlyHint" => false, "destructiveHint" => true, "idempotentHint" => false, "openWorldHint" => true}
+  @runs %{
+    "readOnlyHint" => false,
+    "destructiveHint" => true,
+    "idempotentHint" => false,
+    "openWorldHint" => true
+  }
 
   @tools %{
     "mix_task" => {"Run a Mix task", @runs},
@@ -33,7 +43,12 @@ defmodule JidoCode.Tools.MCP.Listing do
     "bash_output" => {"Read a background command's output", %{@looks | "idempotentHint" => false}},
     "kill_shell" =>
       {"End a background command",
-       %{"readOnlyHint" => false, "destructiveHint" => true, "idempotentHint" => true, "openWorldHint" => false}}
+       %{
+         "readOnlyHint" => false,
+         "destructiveHint" => true,
+         "idempotentHint" => true,
+         "openWorldHint" => false
+       }}
   }
 
   @instructions """
