@@ -21,12 +21,14 @@ defmodule JidoCode.Tools.Call do
     :result,
     :duration_us,
     :audit_id,
+    :confinement,
     checked?: false
   ]
 
   @typedoc """
   `status` is nil until it is decided; `reason` then says why it is not `:ok`: the denial, `:timeout`, `{:killed, _}`,
-  `{:crashed, _}`, or `:handler` for the handler's own error. `result` is what the caller gets.
+  `{:crashed, _}`, or `:handler` for the handler's own error. `result` is what the caller gets. `confinement` says what its
+  commands were confined by, if it ran any.
   """
   @type t :: %__MODULE__{
           name: String.t(),
@@ -40,6 +42,7 @@ defmodule JidoCode.Tools.Call do
           result: {:ok, term()} | {:error, term()} | nil,
           duration_us: non_neg_integer() | nil,
           audit_id: pos_integer() | nil,
+          confinement: String.t() | nil,
           checked?: boolean()
         }
 

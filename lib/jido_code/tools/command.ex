@@ -76,7 +76,7 @@ defmodule JidoCode.Tools.Command do
   An unknown option raises `ArgumentError`.
   """
 
-  alias JidoCode.Tools.Command.{Options, Result, Server}
+  alias JidoCode.Tools.Command.{Confinement, Options, Result, Server}
 
   @type stage ::
           [String.t(), ...]
@@ -151,6 +151,34 @@ defmodule JidoCode.Tools.Command do
     Server.read(command, positions, options[:limit])
   end
 
+  # Between two looks at a command that is watched.
+  @watch_ms 500
+
+  @doc """
+  Waits for the end, and about twice a second calls `look` with what both streams brought since the last time, and with `acc`.
+
+  `{:cont, acc}` goes on; `{:halt, answer}` ends the command, and `answer` is the function's. A command that prints faster than
+  `:keep` holds is seen with gaps.
+  """
+  @spec watch(t(), acc, (%{stdout: String.t(), stderr: String.t()}, acc -> {:cont, acc} | {:halt, answer})) ::
+          {:ok, Result.t()} | {:error, reason()} | answer
+        when acc: term(), answer: term()
+  def watch(command, acc, look), do: watch(command, {0, 0}, acc, look)
+
+  defp watch(command, positions, acc, look) do
+    with {:error, :running} <- await(command, @watch_ms),
+         {:ok, %{stdout: stdout, stderr: stderr}} <- read(command, positions) do
+      case look.(%{stdout: stdout.text, stderr: stderr.text}, acc) do
+        {:cont, acc} ->
+          watch(command, {stdout.next, stderr.next}, acc, look)
+
+        {:halt, answer} ->
+          stop(command)
+          answer
+      end
+    end
+  end
+
   @doc """
   `:running`, or how it ended.
   """
@@ -161,6 +189,12 @@ defmodule JidoCode.Tools.Command do
       answer -> answer
     end
   end
+
+  @doc """
+  What confines the command, as in its result; known as soon as it runs. `JidoCode.Tools.Command.Confinement` has it in words.
+  """
+  @spec confinement(t()) :: Confinement.t() | nil
+  def confinement(command), do: Server.confinement(command)
 
   @doc """
   Ends the command with its whole tree and waits for that.

@@ -31,7 +31,7 @@ defmodule JidoCode.Tools.Config do
   @read_at_calls [max_heap_words: 1, max_binary_bytes: 1, known_secrets_refresh_ms: 1]
 
   @doc """
-  Reads the configuration again: tiers, rate limits, the policies of Mix and of command lines. Raises `ArgumentError` for a wrong
+  Reads the configuration again: tiers, rate limits, the audit log's size, the policies of Mix and of command lines. Raises `ArgumentError` for a wrong
   value and changes nothing then. Redaction rules, fields and the audit key take a restart of the application.
   """
   @spec reload() :: :ok
@@ -70,7 +70,7 @@ defmodule JidoCode.Tools.Config do
         for({tool, tier} <- pairs!(:tool_tiers), do: {name!(:tool_tiers, tool), tier!(:tool_tiers, tier)}),
       tier_rates: for({key, rate} <- limits, is_atom(key), do: {tier!(:rate_limits, key), rate!(rate)}),
       tool_rates: for({key, rate} <- limits, not is_atom(key), do: {name!(:rate_limits, key), rate!(rate)}),
-      audit_capacity: audit_buffer_size(),
+      audit_capacity: audit_capacity!(get(:audit_buffer_size, 10_000)),
       audit_args_key: derived(audit_key, "arguments"),
       audit_chain_key: derived(audit_key, "chain"),
       rules: rules!(get(:redaction_rules, [])),
@@ -79,12 +79,16 @@ defmodule JidoCode.Tools.Config do
     }
   end
 
-  @doc "The audit log's capacity; read at each entry, so that a change shows at once."
-  @spec audit_buffer_size() :: pos_integer()
-  def audit_buffer_size, do: positive!(:audit_buffer_size, get(:audit_buffer_size, 10_000))
-
   defp positive!(_key, value) when is_integer(value) and value > 0, do: value
   defp positive!(key, value), do: invalid!(key, "a positive integer", value)
+
+  # The native log's own limit.
+  @max_audit_capacity 1_000_000
+
+  defp audit_capacity!(value) when is_integer(value) and value in 1..@max_audit_capacity, do: value
+
+  defp audit_capacity!(value),
+    do: invalid!(:audit_buffer_size, "a positive integer up to #{@max_audit_capacity}", value)
 
   defp tier!(key, value) do
     if SecureHandler.valid_tier?(value) do

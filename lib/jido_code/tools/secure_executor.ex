@@ -27,6 +27,7 @@ defmodule JidoCode.Tools.SecureExecutor do
   | `:session_id` | string; limits, grants, shells and the audit trail belong to it |
   | `:project_root` | folder that the tools stay in; default the current one |
   | `:granted_tier`, `:consented_tools` | win over the grants that the library remembers of the session |
+  | `:progress` | function of one argument that is told what goes on during a long call, see `JidoCode.Tools.Progress` |
   | `:project_namespaces` | which modules are the project's, for the introspection tools; wins over the configuration |
 
   ## Time
@@ -176,12 +177,39 @@ defmodule JidoCode.Tools.SecureExecutor do
       max_binary_size: Config.get(:max_binary_bytes, 67_108_864)
     ]
 
-    call.handler
-    |> IsolatedExecutor.run({call.args, call.context}, fn -> work(call) end, options)
-    |> settle(call, timeout)
+    {outcome, confinement} =
+      with_confinement(call, fn call ->
+        IsolatedExecutor.run(call.handler, {call.args, call.context}, fn -> work(call) end, options)
+      end)
+
+    settle(outcome, %{call | confinement: confinement}, timeout)
   end
 
   def isolate(call), do: call
+
+  # What a handler tells of its commands' confinement comes beside its answer, since a call that is stopped has none. The alias
+  # is closed before the caller goes on: what is told later is lost, and never left in its mailbox.
+  defp with_confinement(call, run) do
+    alias = :erlang.alias([:explicit_unalias])
+    tell = fn text -> send(alias, {alias, text}) end
+
+    try do
+      outcome = run.(%{call | context: Map.put(call.context, :confined, tell)})
+      :erlang.unalias(alias)
+      {outcome, told(alias, nil)}
+    after
+      :erlang.unalias(alias)
+    end
+  end
+
+  # The last of them: what was told after a first command says what a second one was held to.
+  defp told(alias, last) do
+    receive do
+      {^alias, text} -> told(alias, text)
+    after
+      0 -> last
+    end
+  end
 
   # In the worker. What the handler returns is redacted here, before it is copied to the caller, so that neither a secret
   # nor a term that unfolds when copied leaves the worker. An answer is wrapped, so that a handler's own `{:error, :timeout}`
@@ -279,7 +307,8 @@ defmodule JidoCode.Tools.SecureExecutor do
   @spec audit(Call.t()) :: Call.t()
   def audit(%Call{} = call) do
     duration = System.convert_time_unit(System.monotonic_time() - call.started_at, :native, :microsecond)
-    id = AuditLogger.log_invocation(session(call), call.name, call.status, duration, args: call.args)
+    options = [args: call.args, confinement: call.confinement]
+    id = AuditLogger.log_invocation(session(call), call.name, call.status, duration, options)
     %{call | duration_us: duration, audit_id: id}
   rescue
     # The core is not there. A call that was done and leaves no trace gives no result.

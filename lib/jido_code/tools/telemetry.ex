@@ -11,7 +11,7 @@ defmodule JidoCode.Tools.Telemetry do
   | `[:jido_code, :security, :isolation]` | `duration` | `handler`, `result` (`:ok`, `:timeout`, `:killed`, `:crashed`), `reason` |
   | `[:jido_code, :security, :output_sanitized]` | `redaction_count` | `type` (`:string`, `:map`) and the caller's own |
   | `[:jido_code, :security, :rate_limited]` | `retry_after_ms` | `session_id`, `tool`, `limit`, `window_ms` |
-  | `[:jido_code, :security, :audit]` | `duration_us` | `session_id`, `tool`, `status`, `entry_id` |
+  | `[:jido_code, :security, :audit]` | `duration_us` | `session_id`, `tool`, `status` (`:ok`, `:error`, `:blocked`, `:timeout`, `:crashed`, `:cancelled`), `entry_id` |
   | `[:jido_code, :security, :permission_denied]` | none | `tool`, `required_tier`, `granted_tier` |
   | `[:jido_code, :elixir, OP]`, OP: `:mix_task` `:run_exunit` `:process_state` `:supervisor_tree` `:ets_inspect` `:fetch_docs` | `duration`, `exit_code` | `task`, `status` (`:ok`, `:error`, `:timeout`), `session_id` |
   | `[:jido_code, :search, :grep_search]` | `duration`, `result_count` | `path`, `status`, `session_id` |

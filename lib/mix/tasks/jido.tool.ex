@@ -239,9 +239,12 @@ defmodule Mix.Tasks.Jido.Tool do
         hash = entry.args_hash || "-"
         time = Calendar.strftime(entry.timestamp, "%H:%M:%S")
 
-        IO.puts(
-          "audit #{entry.id}  #{time}  #{entry.tool}  #{entry.status}  #{entry.duration_us} us  args #{hash}"
-        )
+        confined = if entry.confinement, do: ["  confined: ", entry.confinement], else: []
+
+        IO.puts([
+          "audit #{entry.id}  #{time}  #{entry.tool}  #{entry.status}  #{entry.duration_us} us  args #{hash}",
+          confined
+        ])
       end
     end
 

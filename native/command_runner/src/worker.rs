@@ -198,8 +198,10 @@ impl Worker {
             (None, _) if !self.over => match Job::start(term, &self.scratch) {
                 Ok(job) => {
                     if job.runs.iter().any(|run| run.outcome.code().is_none()) {
-                        self.out
-                            .push(&Term::map([("event", Term::text("started"))]));
+                        self.out.push(&Term::map([
+                            ("event", Term::text("started")),
+                            ("confinement", job.confinement.report()),
+                        ]));
                     }
                     self.job = Some(job);
                 }

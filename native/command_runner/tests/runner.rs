@@ -118,12 +118,12 @@ fn spec(arguments: &[&str]) -> Term {
 fn a_command_is_run_and_reported() {
     let mut runner = Runner::start("report");
     runner.send(&spec(&["sh", "-c", "echo out; exit 3"]));
-    assert_eq!(
-        *field(&runner.answer().unwrap(), "event"),
-        Term::text("started")
-    );
+    let started = runner.answer().unwrap();
+    assert_eq!(*field(&started, "event"), Term::text("started"));
     let done = runner.answer().unwrap();
     assert_eq!(*field(&done, "status"), Term::text("exited"));
+    // What confines the command is known before it is over.
+    assert_eq!(field(&started, "confinement"), field(&done, "confinement"));
     let Term::Map(stdout) = field(&done, "stdout") else {
         panic!()
     };

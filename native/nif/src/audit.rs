@@ -1,6 +1,6 @@
 //! The audit log.
 
-use rustler::{Atom, Binary, Encoder, Env, NewBinary, NifResult, ResourceArc, Term};
+use rustler::{Atom, Binary, Encoder, Env, NewBinary, NifResult, NifTuple, ResourceArc, Term};
 use security_core::audit_log::{BrokenKind, Entry, Invocation, Order, Query, Status};
 
 use crate::atoms;
@@ -20,6 +20,7 @@ fn status_from(atom: Atom) -> NifResult<Status> {
         (atoms::blocked(), Status::Blocked),
         (atoms::timeout(), Status::Timeout),
         (atoms::crashed(), Status::Crashed),
+        (atoms::cancelled(), Status::Cancelled),
     ]
     .into_iter()
     .find_map(|(known, status)| (known == atom).then_some(status))
@@ -32,25 +33,23 @@ fn status_atom(status: Status) -> Atom {
         Status::Error => atoms::error(),
         Status::Blocked => atoms::blocked(),
         Status::Timeout => atoms::timeout(),
+        Status::Cancelled => atoms::cancelled(),
         _ => atoms::crashed(),
     }
 }
 
-/// What an entry is made of, as it crosses.
+/// What an entry is made of, as it crosses: `{session, tool, status, duration_us, args, confinement}`.
+#[derive(NifTuple)]
 struct Row<'a> {
     session: Binary<'a>,
     tool: Binary<'a>,
     status: Atom,
     duration_us: u64,
     args: Term<'a>,
+    confinement: Option<Binary<'a>>,
 }
 
-fn append(
-    core: &Core,
-    capacity: usize,
-    row: &Row,
-    budget: Budget,
-) -> NifResult<Result<u64, OverBudget>> {
+fn append(core: &Core, row: &Row, budget: Budget) -> NifResult<Result<u64, OverBudget>> {
     let status = status_from(row.status)?;
     let args_hash = if row.args.is_atom() {
         None
@@ -60,67 +59,42 @@ fn append(
             Err(over) => return Ok(Err(over)),
         }
     };
-    if core.audit.capacity() != capacity {
-        core.audit
-            .set_capacity(capacity)
-            .map_err(|_| rustler::Error::BadArg)?;
-    }
     Ok(Ok(core.audit.append(&Invocation {
         session: row.session.as_slice(),
         tool: row.tool.as_slice(),
         status,
         duration_us: row.duration_us,
         args_hash,
+        confinement: row.confinement.as_ref().map(|text| text.as_slice()),
     })))
 }
 
-/// The entry's id, or `:dirty` when the arguments are too large to hash here, or the log is to change its capacity.
-#[allow(clippy::too_many_arguments)] // one call records: what it takes crosses once
+/// The entry's id, or `:dirty` when the arguments are too large to hash here.
 #[rustler::nif]
-fn audit_append<'a>(
-    env: Env<'a>,
-    core: ResourceArc<Core>,
-    capacity: usize,
-    session: Binary<'a>,
-    tool: Binary<'a>,
-    status: Atom,
-    duration_us: u64,
-    args: Term<'a>,
-) -> NifResult<Term<'a>> {
-    if core.audit.capacity() != capacity {
-        return Ok(atoms::dirty().encode(env));
-    }
-    let row = Row {
-        session,
-        tool,
-        status,
-        duration_us,
-        args,
-    };
-    Ok(match append(&core, capacity, &row, Budget::NORMAL)? {
+fn audit_append<'a>(env: Env<'a>, core: ResourceArc<Core>, row: Row<'a>) -> NifResult<Term<'a>> {
+    Ok(match append(&core, &row, Budget::NORMAL)? {
         Ok(id) => id.encode(env),
         Err(OverBudget) => atoms::dirty().encode(env),
     })
 }
 
 #[rustler::nif(schedule = "DirtyCpu")]
-fn audit_append_dirty<'a>(
-    core: ResourceArc<Core>,
-    capacity: usize,
-    session: Binary<'a>,
-    tool: Binary<'a>,
-    status: Atom,
-    duration_us: u64,
-    args: Term<'a>,
-) -> NifResult<u64> {
-    let row = Row {
-        session,
-        tool,
-        status,
-        duration_us,
-        args,
-    };
-    append(&core, capacity, &row, DIRTY)?.map_err(|OverBudget| rustler::Error::BadArg)
+fn audit_append_dirty(core: ResourceArc<Core>, row: Row) -> NifResult<u64> {
+    append(&core, &row, DIRTY)?.map_err(|OverBudget| rustler::Error::BadArg)
+}
+
+/// Changes how many entries are kept. Dirty: a smaller log frees what it loses.
+#[rustler::nif(schedule = "DirtyCpu")]
+fn audit_resize<'a>(env: Env<'a>, core: ResourceArc<Core>, capacity: usize) -> Term<'a> {
+    match core.audit.set_capacity(capacity) {
+        Ok(()) => atoms::ok().encode(env),
+        Err(error) => (atoms::error(), error.to_string()).encode(env),
+    }
+}
+
+#[rustler::nif]
+fn audit_capacity(core: ResourceArc<Core>) -> u64 {
+    core.audit.capacity() as u64
 }
 
 fn bytes<'a>(env: Env<'a>, bytes: &[u8]) -> Term<'a> {
@@ -129,14 +103,18 @@ fn bytes<'a>(env: Env<'a>, bytes: &[u8]) -> Term<'a> {
 
 fn entry_term<'a>(env: Env<'a>, entry: &Entry) -> Term<'a> {
     let nil = || atoms::nil().encode(env);
-    let [session, tool, status, duration, hash] = match &entry.content {
-        None => [nil(), nil(), nil(), nil(), nil()],
+    let [session, tool, status, duration, hash, confinement] = match &entry.content {
+        None => [nil(), nil(), nil(), nil(), nil(), nil()],
         Some(content) => [
             bytes(env, &content.session),
             bytes(env, &content.tool),
             status_atom(content.status).encode(env),
             content.duration_us.encode(env),
             content.args_hash.map_or_else(nil, |hash| bytes(env, &hash)),
+            content
+                .confinement
+                .as_ref()
+                .map_or_else(nil, |text| bytes(env, text)),
         ],
     };
     rustler::types::tuple::make_tuple(
@@ -149,6 +127,7 @@ fn entry_term<'a>(env: Env<'a>, entry: &Entry) -> Term<'a> {
             status,
             duration,
             hash,
+            confinement,
             bytes(env, &entry.digest),
         ],
     )

@@ -51,6 +51,7 @@ mod atoms {
         blocked,
         timeout,
         crashed,
+        cancelled,
         asc,
         desc,
         // known secrets

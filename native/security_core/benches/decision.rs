@@ -220,6 +220,7 @@ fn audit() {
             status: Status::Ok,
             duration_us: n,
             args_hash: Some(hasher.hash(&args)),
+            confinement: None,
         })
     };
     report(

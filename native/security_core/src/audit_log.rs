@@ -4,7 +4,7 @@
 //!
 //! Each entry has two digests, both HMAC-SHA-256 under a key derived from the log's:
 //!
-//! - its *content*: over session, tool, status, duration and argument hash;
+//! - its *content*: over session, tool, status, duration, argument hash and confinement;
 //! - its *digest*: over the digest of the entry before, its content digest, its id and its time.
 //!
 //! The second one needs only the content's digest, so an entry whose content was cleared ([`AuditLog::clear_session`]) still
@@ -31,11 +31,14 @@ use sha2::{Digest as _, Sha256};
 
 use crate::clock::Clock;
 
-/// The largest capacity that a log may have; an entry costs about 250 bytes.
+/// The largest capacity that a log may have; an entry costs about 250 bytes, and its confinement's text where it has one.
 pub const MAX_CAPACITY: usize = 1_000_000;
 
 /// Names longer than this many bytes are stored cut, with a hash of the whole at their end.
 pub const MAX_NAME_BYTES: usize = 256;
+
+/// A text that says what confined a call is stored like a name, up to this many bytes.
+pub const MAX_CONFINEMENT_BYTES: usize = 512;
 
 /// Entries handled under one lock.
 const CHUNK: usize = 256;
@@ -61,17 +64,20 @@ pub enum Status {
     Crashed,
     /// The handler was killed, for its memory for instance.
     Killed,
+    /// The caller took the call back before there was an answer.
+    Cancelled,
 }
 
 impl Status {
     /// All statuses.
-    pub const ALL: [Status; 6] = [
+    pub const ALL: [Status; 7] = [
         Status::Ok,
         Status::Error,
         Status::Blocked,
         Status::Timeout,
         Status::Crashed,
         Status::Killed,
+        Status::Cancelled,
     ];
 
     /// The status's name in answers.
@@ -83,6 +89,7 @@ impl Status {
             Status::Timeout => "timeout",
             Status::Crashed => "crashed",
             Status::Killed => "killed",
+            Status::Cancelled => "cancelled",
         }
     }
 
@@ -105,6 +112,8 @@ pub struct Invocation<'a> {
     pub duration_us: u64,
     /// What [`ArgsHasher`] made of its arguments.
     pub args_hash: Option<ArgsHash>,
+    /// What the commands it ran were confined by, in words; `None` for a call that ran none.
+    pub confinement: Option<&'a [u8]>,
 }
 
 /// What an entry says about its invocation.
@@ -120,6 +129,8 @@ pub struct Content {
     pub duration_us: u64,
     /// Keyed hash of its arguments.
     pub args_hash: Option<ArgsHash>,
+    /// What its commands were confined by; see [`MAX_CONFINEMENT_BYTES`].
+    pub confinement: Option<Arc<[u8]>>,
 }
 
 /// One entry of the log.
@@ -361,6 +372,9 @@ impl AuditLog {
             status: invocation.status,
             duration_us: invocation.duration_us,
             args_hash: invocation.args_hash,
+            confinement: invocation
+                .confinement
+                .map(|text| stored(text, MAX_CONFINEMENT_BYTES)),
         };
         let content_digest = self.chain.content(&content);
         let mut ring = self.ring.lock();
@@ -818,15 +832,22 @@ impl Chain {
 
     fn content(&self, content: &Content) -> Digest {
         let args_hash = content.args_hash.as_ref();
+        let confinement = content.confinement.as_deref();
         self.0.mac(&[
             b"c",
-            &[content.status as u8, u8::from(args_hash.is_some())],
+            &[
+                content.status as u8,
+                u8::from(args_hash.is_some()),
+                u8::from(confinement.is_some()),
+            ],
             args_hash.unwrap_or(&ArgsHash::default()),
             &content.duration_us.to_le_bytes(),
             &(content.session.len() as u64).to_le_bytes(),
             &content.session,
             &(content.tool.len() as u64).to_le_bytes(),
             &content.tool,
+            // The last part needs no length.
+            confinement.unwrap_or_default(),
         ])
     }
 
@@ -893,23 +914,28 @@ fn valid_capacity(capacity: usize) -> Result<(), InvalidCapacity> {
 
 /// A name as the log keeps it.
 fn stored_name(name: &[u8]) -> Arc<[u8]> {
+    stored(name, MAX_NAME_BYTES)
+}
+
+/// A text as the log keeps it, of at most `limit` bytes.
+fn stored(text: &[u8], limit: usize) -> Arc<[u8]> {
     const HASH_HEX: usize = 16;
     const HASHED_BYTES: usize = 64 * 1024;
-    if name.len() <= MAX_NAME_BYTES {
-        return name.into();
+    if text.len() <= limit {
+        return text.into();
     }
     let hash = Sha256::new()
-        .chain_update((name.len() as u64).to_le_bytes())
-        .chain_update(&name[..name.len().min(HASHED_BYTES)])
+        .chain_update((text.len() as u64).to_le_bytes())
+        .chain_update(&text[..text.len().min(HASHED_BYTES)])
         .finalize();
-    let mut end = MAX_NAME_BYTES - HASH_HEX - 1;
+    let mut end = limit - HASH_HEX - 1;
     // A whole UTF-8 character, if it is UTF-8: no more than three bytes can continue one.
     for _ in 0..3 {
-        if name[end] & 0xC0 == 0x80 {
+        if text[end] & 0xC0 == 0x80 {
             end -= 1;
         }
     }
-    let mut stored = name[..end].to_vec();
+    let mut stored = text[..end].to_vec();
     stored.push(b'~');
     for byte in &hash[..HASH_HEX / 2] {
         for nibble in [byte >> 4, byte & 15] {
@@ -939,6 +965,7 @@ mod tests {
                 status: Status::Ok,
                 duration_us: n,
                 args_hash: None,
+                confinement: None,
             });
         }
         assert!(log.verify().is_ok());
@@ -996,6 +1023,7 @@ mod tests {
                 status: Status::Ok,
                 duration_us: 0,
                 args_hash: None,
+                confinement: None,
             });
             match n % 83 {
                 11 => log.clear_session(&(n % 7).to_be_bytes()),

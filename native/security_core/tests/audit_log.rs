@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use security_core::audit_log::{
     Anchor, ArgsHasher, AuditLog, BrokenKind, Entry, Export, Invocation, MAX_CAPACITY,
-    MAX_NAME_BYTES, Order, Query, Status,
+    MAX_CONFINEMENT_BYTES, MAX_NAME_BYTES, Order, Query, Status,
 };
 use security_core::clock::{ManualClock, SystemClock};
 
@@ -29,6 +29,7 @@ fn call<'a>(session: &'a [u8], tool: &'a [u8]) -> Invocation<'a> {
         status: Status::Ok,
         duration_us: 12,
         args_hash: None,
+        confinement: None,
     }
 }
 
@@ -53,6 +54,7 @@ fn an_entry_says_what_happened() {
         status: Status::Timeout,
         duration_us: 60_000_000,
         args_hash: Some([9; 16]),
+        confinement: Some(b"filesystem landlock, network none"),
     });
     let entries = log.query(&Query::default());
     assert_eq!(ids(&entries), [id]);
@@ -65,6 +67,28 @@ fn an_entry_says_what_happened() {
     assert_eq!(content.status, Status::Timeout);
     assert_eq!(content.duration_us, 60_000_000);
     assert_eq!(content.args_hash, Some([9; 16]));
+    assert_eq!(
+        content.confinement.as_deref(),
+        Some(&b"filesystem landlock, network none"[..])
+    );
+}
+
+#[test]
+fn what_confined_a_call_is_stored_bounded() {
+    let (log, _) = log(10);
+    let long = "no Landlock ä ".repeat(1_000);
+    log.append(&Invocation {
+        confinement: Some(long.as_bytes()),
+        ..call(b"s", b"t")
+    });
+    let stored = log.query(&Query::default())[0]
+        .content
+        .as_ref()
+        .and_then(|content| content.confinement.clone())
+        .unwrap();
+    assert!(stored.len() <= MAX_CONFINEMENT_BYTES);
+    assert!(str::from_utf8(&stored).unwrap().starts_with("no Landlock"));
+    assert!(log.verify().is_ok());
 }
 
 #[test]
@@ -352,9 +376,10 @@ fn export() -> Export {
         log.append(&Invocation {
             session: [&b"one"[..], b"two", b"three"][n as usize % 3],
             tool: b"read_file",
-            status: Status::ALL[n as usize % 6],
+            status: Status::ALL[n as usize % Status::ALL.len()],
             duration_us: n.into(),
             args_hash: n.is_multiple_of(2).then_some([n; 16]),
+            confinement: n.is_multiple_of(3).then_some(b"landlock"),
         });
     }
     log.clear_session(b"three");
@@ -437,7 +462,7 @@ fn tampering() -> impl Strategy<Value = Tampering> {
 
 /// Changes one field of one entry, or of the export around them.
 fn flip(export: &mut Export, which: usize) {
-    let (entry, field) = (which / 12, which % 12);
+    let (entry, field) = (which / 13, which % 13);
     match field {
         0 => export.anchor.id ^= 1,
         1 => export.anchor.digest[entry] ^= 1,
@@ -453,7 +478,13 @@ fn flip(export: &mut Export, which: usize) {
                 (Some(content), 8) => content.session = b"four"[..].into(),
                 (Some(content), 9) => content.tool = b"read_fil"[..].into(),
                 (Some(content), 10) => {
-                    content.status = Status::ALL[(content.status as usize + 1) % 6];
+                    content.status = Status::ALL[(content.status as usize + 1) % Status::ALL.len()];
+                }
+                (Some(content), 11) => {
+                    content.confinement = match content.confinement {
+                        Some(_) => None,
+                        None => Some(b""[..].into()),
+                    };
                 }
                 (Some(content), _) => {
                     content.args_hash = match content.args_hash {
@@ -492,7 +523,7 @@ proptest! {
         let mut export = original.clone();
         let len = export.entries.len();
         match tampering {
-            Tampering::Flip { byte } => flip(&mut export, byte.index(len * 12)),
+            Tampering::Flip { byte } => flip(&mut export, byte.index(len * 13)),
             Tampering::Remove(at) => drop(export.entries.remove(at.index(len))),
             Tampering::Swap(a, b) => export.entries.swap(a.index(len), b.index(len)),
             Tampering::Copy { from, to } => {

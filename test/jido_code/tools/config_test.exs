@@ -49,6 +49,7 @@ defmodule JidoCode.Tools.ConfigTest do
           {:rate_limits, 7, "a map"},
           {:audit_buffer_size, 0, "a positive integer"},
           {:audit_buffer_size, "10", "a positive integer"},
+          {:audit_buffer_size, 1_000_000_000, "up to 1000000"},
           {:session_idle_ms, -1, "a positive integer"},
           {:max_heap_words, :infinity, "a positive integer"},
           {:max_binary_bytes, 0, "a positive integer"},
@@ -80,8 +81,7 @@ defmodule JidoCode.Tools.ConfigTest do
     for {key, value} <- [
           redaction_rules: [%{name: "broken", pattern: "(", replacement: "[X]"}],
           redaction_rules: [%{name: "Bad Name", pattern: "abc", replacement: "[X]"}],
-          rate_limits: %{read_only: {1_000_000_000, 1_000}},
-          audit_buffer_size: 1_000_000_000
+          rate_limits: %{read_only: {1_000_000_000, 1_000}}
         ] do
       with_env([{key, value}], fn ->
         error = assert_raise_any(fn -> Core.new() end)
@@ -167,12 +167,30 @@ defmodule JidoCode.Tools.ConfigTest do
     assert other != same
   end
 
-  test "the audit log's size is read at each entry" do
+  test "the audit log's size is read at the start and by a reload" do
+    core = Core.new()
+    log = fn -> AuditLogger.log_invocation("s", "t", :ok, 1, core: core) end
+    for _ <- 1..10, do: log.()
+
     with_env([audit_buffer_size: 3], fn ->
-      assert AuditLogger.buffer_size() == 3
-      core = Core.new()
-      for _ <- 1..10, do: AuditLogger.log_invocation("s", "t", :ok, 1, core: core)
+      assert AuditLogger.buffer_size(core: Core.new()) == 3
+      assert AuditLogger.buffer_size(core: core) == 10_000
+      assert Core.reload(core) == :ok
+      assert AuditLogger.buffer_size(core: core) == 3
       assert AuditLogger.count(core: core) == 3
+    end)
+
+    Core.reload(core)
+    for _ <- 1..10, do: log.()
+    assert AuditLogger.count(core: core) == 13
+  end
+
+  test "a reload that fails changes nothing" do
+    core = Core.new()
+
+    with_env([audit_buffer_size: 3, rate_limits: %{read_only: {1_000_000_000, 1_000}}], fn ->
+      assert_raise ArgumentError, fn -> Core.reload(core) end
+      assert AuditLogger.buffer_size(core: core) == 10_000
     end)
   end
 end

@@ -2,6 +2,7 @@ defmodule JidoCode.Tools.SecureExecutorTest do
   use ExUnit.Case, async: true
 
   alias JidoCode.Tools.{Call, SecureExecutor, Telemetry}
+  alias JidoCode.Tools.Command.Confinement
   alias JidoCode.Tools.Security.{AuditLogger, RateLimiter}
   alias JidoCode.Tools.Test.{Careless, Consenting, Declared, Events, Generate, Printing, Runs}
 
@@ -231,7 +232,8 @@ defmodule JidoCode.Tools.SecureExecutorTest do
       test = self()
       args = %{"validate" => fn context -> send(test, {:saw, context}) && :ok end}
       assert {{:ok, 1}, _} = run(context, fn _ -> {:ok, 1} end, args, Declared)
-      assert_received {:saw, ^context}
+      assert_received {:saw, seen}
+      assert Map.delete(seen, :confined) == context
     end
 
     test "sanitize_output works on what the handler returned, before the general redaction", %{
@@ -344,6 +346,48 @@ defmodule JidoCode.Tools.SecureExecutorTest do
       SecureExecutor.call("ets_inspect", %{"operation" => "list"}, %{session_id: session})
       assert entry(session).status == :blocked
       assert entry(session).args_hash == AuditLogger.hash_args(%{"operation" => "list"})
+    end
+
+    test "the entry says what confined the call's commands, however the call ended", %{
+      context: context,
+      session: session
+    } do
+      confinement = %{
+        "filesystem" => "landlock",
+        "network" => "seccomp",
+        "network_mode" => "none",
+        "signals" => "landlock",
+        "missing" => []
+      }
+
+      text = Confinement.summary(confinement)
+
+      for {ending, status} <- [
+            {fn -> {:ok, 1} end, :ok},
+            {fn -> {:error, "failed"} end, :error},
+            {fn -> raise "no" end, :crashed},
+            {fn -> Process.sleep(:infinity) end, :timeout}
+          ] do
+        told = fn context ->
+          Confinement.tell(context, confinement)
+          ending.()
+        end
+
+        run(context, told, %{"timeout" => 200})
+        assert %{status: ^status, confinement: ^text} = entry(session)
+      end
+
+      run(context, fn _context -> {:ok, 1} end)
+      assert %{status: :ok, confinement: nil} = entry(session)
+    end
+
+    test "what a handler tells too late reaches nobody", %{context: context, session: session} do
+      test = self()
+      run(context, fn context -> send(test, {:late, context.confined}) && {:ok, 1} end)
+      assert_received {:late, tell}
+      tell.("filesystem landlock")
+      assert {:messages, []} = Process.info(self(), :messages)
+      assert entry(session).confinement == nil
     end
 
     test "execute/1 says what happened and which entry tells it", %{context: context, session: session} do

@@ -221,6 +221,10 @@ defmodule Mix.Tasks.Jido.ToolTest do
       {0, output, _errors} = run(["call", "fetch_elixir_docs", @docs, "--audit", "--no-start"])
       assert output =~ ~r/^audit \d+  \d\d:\d\d:\d\d  fetch_elixir_docs  ok  \d+ us  args [0-9a-f]{32}$/m
       assert output =~ ~r/the chain of digests verifies, its head is [0-9a-f]{16}/
+
+      command = ["call", "bash_execute", ~s({"command": "ls"}), "--tier", "execute", "--audit", "--no-start"]
+      {0, output, _errors} = run(command)
+      assert output =~ ~r/^audit .*  bash_execute  ok  .*  confined: filesystem .*, network none by /m
     end
 
     test "a file that is none" do

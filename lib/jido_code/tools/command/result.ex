@@ -9,12 +9,12 @@ defmodule JidoCode.Tools.Command.Result do
     * `stdout`, `stderr` - `JidoCode.Tools.Command.Output`
     * `stages` - every command that was run, in order: `program`, `exit_code`, `signal`, `error` (why it did not start)
     * `duration_ms`
-    * `confinement` - what was in force; `"missing"` lists what was asked for and can't be had on this kernel
+    * `confinement` - what was in force, see `JidoCode.Tools.Command.Confinement`
     * `limits` - for each limit asked for, whom it holds for, or why it was not applied
     * `processes_left` - 0, unless a process could not be killed (it waits for a device, in the kernel)
   """
 
-  alias JidoCode.Tools.Command.Output
+  alias JidoCode.Tools.Command.{Confinement, Output}
 
   @enforce_keys [:status, :exit_code, :signal, :stdout, :stderr, :stages, :duration_ms, :confinement, :limits]
   defstruct @enforce_keys ++ [processes_left: 0]
@@ -34,10 +34,37 @@ defmodule JidoCode.Tools.Command.Result do
           stderr: Output.t(),
           stages: [stage()],
           duration_ms: non_neg_integer(),
-          confinement: %{String.t() => term()},
+          confinement: Confinement.t(),
           limits: %{String.t() => String.t()},
           processes_left: non_neg_integer()
         }
+
+  # Of the output so far, when time ran out.
+  @last_characters 4_000
+
+  @doc """
+  What a tool answers of it: `"stderr"`, `"exit_code"`, `"confinement"`, standard output under the given name, and a `"note"` when
+  a signal ended it.
+  """
+  @spec report(t(), String.t()) :: %{String.t() => term()}
+  def report(%__MODULE__{} = result, stdout \\ "stdout") do
+    report = %{
+      stdout => Output.text(result.stdout),
+      "stderr" => Output.text(result.stderr),
+      "exit_code" => result.exit_code,
+      "confinement" => result.confinement
+    }
+
+    if result.signal, do: Map.put(report, "note", "Ended by #{result.signal}."), else: report
+  end
+
+  @doc "What a tool answers when time ran out: the `opening` of the sentence, and the last of what was printed."
+  @spec timed_out(t(), String.t(), pos_integer()) :: {:timeout, String.t()}
+  def timed_out(%__MODULE__{} = result, opening, timeout) do
+    output = Output.text(result.stdout) <> Output.text(result.stderr)
+    last = String.slice(output, max(String.length(output) - @last_characters, 0), @last_characters)
+    {:timeout, "#{opening} ended after #{timeout} ms. Its last output:\n#{last}"}
+  end
 
   @statuses %{"exited" => :exited, "signaled" => :signaled, "timeout" => :timeout, "stopped" => :stopped}
 

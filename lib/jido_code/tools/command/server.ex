@@ -41,6 +41,15 @@ defmodule JidoCode.Tools.Command.Server do
   def read(pid, positions, limit), do: call(pid, {:read, positions, limit})
 
   @doc false
+  @spec confinement(pid()) :: map() | nil
+  def confinement(pid) do
+    case call(pid, :confinement) do
+      {:error, _gone} -> nil
+      confinement -> confinement
+    end
+  end
+
+  @doc false
   @spec stop(pid()) :: {:ok, Result.t()} | {:error, JidoCode.Tools.Command.reason()}
   def stop(pid), do: call(pid, :stop)
 
@@ -70,7 +79,8 @@ defmodule JidoCode.Tools.Command.Server do
       owner: owner,
       # :starting, :running, {:ending, answer} until the runner has gone, {:over, answer}
       phase: :starting,
-      result: nil,
+      # As the runner tells it, at the start or, when no command could be started, at the end.
+      confinement: nil,
       # [{from, request, timer}], for the start and the end
       waiting: [],
       # read id => {from, positions, limit}
@@ -100,6 +110,8 @@ defmodule JidoCode.Tools.Command.Server do
   def handle_call({:await, _timeout}, _from, %{phase: {:over, answer}} = state), do: {:reply, answer, state}
   def handle_call({:await, 0}, _from, state), do: {:reply, {:error, :running}, state}
   def handle_call({:await, timeout}, from, state), do: {:noreply, wait(state, from, :end, timeout)}
+
+  def handle_call(:confinement, _from, state), do: {:reply, state.confinement, state}
 
   def handle_call(:stop, _from, %{phase: {:over, answer}} = state), do: {:reply, answer, state}
 
@@ -181,8 +193,8 @@ defmodule JidoCode.Tools.Command.Server do
   # A parent's exit ends this process by `terminate`; others are links of nobody's concern here.
   def handle_info(_message, state), do: {:noreply, state}
 
-  defp event(%{"event" => "started"}, %{phase: :starting} = state) do
-    state = %{state | phase: :running}
+  defp event(%{"event" => "started"} = report, %{phase: :starting} = state) do
+    state = %{state | phase: :running, confinement: report["confinement"]}
     reply_waiting(state, :start, :ok)
   end
 
@@ -197,8 +209,12 @@ defmodule JidoCode.Tools.Command.Server do
     end
   end
 
-  defp event(%{"event" => "done"} = report, state),
-    do: ending(state, Result.from_report(report, state.spec.single?))
+  defp event(%{"event" => "done"} = report, state) do
+    ending(
+      %{state | confinement: report["confinement"]},
+      Result.from_report(report, state.spec.single?)
+    )
+  end
 
   defp event(%{"event" => "refused", "kind" => kind, "message" => text}, state) do
     reason =

@@ -5,24 +5,32 @@ defmodule JidoCode.Tools.Security.AuditLogger do
   An entry is a map:
 
       %{id: 17, timestamp: ~U[2026-01-01 12:00:00.000000Z], session_id: "s1", tool: "mix_task", status: :ok,
-        duration_us: 1_204, args_hash: "9f86d081884c7d659a2feaa0c55ad015", digest: "..."}
+        duration_us: 1_204, args_hash: "9f86d081884c7d659a2feaa0c55ad015",
+        confinement: "filesystem landlock, network all, signals landlock", digest: "..."}
+
+  `status` is `:ok`, `:error` (the handler's own), `:blocked` (denied or refused), `:timeout`, `:crashed`, or `:cancelled` (the
+  caller took the call back before there was an answer).
+
+  `confinement` says what the kernel held the call's commands to, and what of that is missing on this machine
+  (`JidoCode.Tools.Command.Confinement`); it is nil for a call that ran no command.
 
   Arguments are never stored. `args_hash` is a keyed hash (HMAC-SHA-256, first 128 bits, 32 hex characters), the same for
   equal arguments whatever the order of their keys, and of no use to one who tries to guess small arguments: the key is
   made at start, or configured by `:audit_key`. Arguments of more than 8 million words
   are not hashed.
 
-  Each entry's digest covers the one before it. `verify/0` says whether an entry was changed or removed since. What the
+  Each entry's digest covers all of the above and the entry before it. `verify/0` says whether an entry was changed or removed since. What the
   ring overwrites is the only thing it loses; the digest of the last overwritten entry stays as the chain's anchor.
   """
 
   require Logger
 
-  alias JidoCode.Tools.Config
   alias JidoCode.Tools.Security.{Core, Native}
   alias JidoCode.Tools.Telemetry
 
-  @type status :: :ok | :error | :blocked | :timeout | :crashed
+  @statuses [:ok, :error, :blocked, :timeout, :crashed, :cancelled]
+
+  @type status :: :ok | :error | :blocked | :timeout | :crashed | :cancelled
   @type entry :: %{
           id: pos_integer(),
           timestamp: DateTime.t(),
@@ -31,20 +39,22 @@ defmodule JidoCode.Tools.Security.AuditLogger do
           status: status() | nil,
           duration_us: non_neg_integer() | nil,
           args_hash: String.t() | nil,
+          confinement: String.t() | nil,
           digest: String.t()
         }
 
   @doc """
   Records an invocation and returns its entry's id.
 
-  Options: `:args` (the arguments, hashed; default nil), `:emit_telemetry` (true), `:log_blocked` (true: a `:blocked` one is
-  also logged as a warning), `:core`.
+  Options: `:args` (the arguments, hashed; default nil), `:confinement` (what its commands were confined by, in words; default
+  nil; kept up to 512 bytes), `:emit_telemetry` (true), `:log_blocked` (true: a `:blocked` one is also logged as a warning),
+  `:core`.
   """
   @spec log_invocation(String.t() | nil, String.t(), status(), non_neg_integer(), keyword()) :: pos_integer()
   def log_invocation(session_id, tool, status, duration_us, opts \\ [])
-      when status in [:ok, :error, :blocked, :timeout, :crashed] do
+      when status in @statuses do
     session = session_id || "__global__"
-    id = append(core(opts), session, tool, status, duration_us, Keyword.get(opts, :args))
+    id = append(core(opts), {session, tool, status, duration_us, opts[:args], opts[:confinement]})
 
     if Keyword.get(opts, :emit_telemetry, true) do
       Telemetry.execute(
@@ -64,12 +74,11 @@ defmodule JidoCode.Tools.Security.AuditLogger do
   # Words of arguments that are hashed at most; a small term with shared parts can unfold to any number.
   @max_args_words 8_000_000
 
-  defp append(core, session, tool, status, duration_us, args) do
-    capacity = Config.audit_buffer_size()
-
-    with :dirty <- Native.audit_append(core, capacity, session, tool, status, duration_us, args) do
-      args = if Native.term_within_dirty(args, @max_args_words), do: args
-      Native.audit_append_dirty(core, capacity, session, tool, status, duration_us, args)
+  defp append(core, row) do
+    with :dirty <- Native.audit_append(core, row) do
+      args = elem(row, 4)
+      row = if Native.term_within_dirty(args, @max_args_words), do: row, else: put_elem(row, 4, nil)
+      Native.audit_append_dirty(core, row)
     end
   end
 
@@ -112,7 +121,7 @@ defmodule JidoCode.Tools.Security.AuditLogger do
     Enum.map(rows, &entry/1)
   end
 
-  defp entry({id, timestamp_us, session, tool, status, duration_us, args_hash, digest}) do
+  defp entry({id, timestamp_us, session, tool, status, duration_us, args_hash, confinement, digest}) do
     %{
       id: id,
       timestamp: DateTime.from_unix!(timestamp_us, :microsecond),
@@ -121,6 +130,7 @@ defmodule JidoCode.Tools.Security.AuditLogger do
       status: status,
       duration_us: duration_us,
       args_hash: args_hash && Base.encode16(args_hash, case: :lower),
+      confinement: confinement,
       digest: Base.encode16(digest, case: :lower)
     }
   end
@@ -161,9 +171,9 @@ defmodule JidoCode.Tools.Security.AuditLogger do
   @spec count(keyword()) :: non_neg_integer()
   def count(opts \\ []), do: Native.audit_count(core(opts))
 
-  @doc "How many entries the log holds at most."
-  @spec buffer_size() :: pos_integer()
-  def buffer_size, do: Config.audit_buffer_size()
+  @doc "How many entries the log holds at most: `config :jido_code, audit_buffer_size:` as it was last read."
+  @spec buffer_size(keyword()) :: pos_integer()
+  def buffer_size(opts \\ []), do: Native.audit_capacity(core(opts))
 
   @doc """
   The keyed hash of arguments as it stands in an entry; nil for nil.

@@ -47,12 +47,17 @@ defmodule JidoCode.Tools.Security.Core do
     end
   end
 
-  @doc "Reads the tiers, limits and unknown tier from the configuration again."
+  @doc "Reads the tiers, limits, unknown tier and the audit log's size from the configuration again."
   @spec reload(t()) :: :ok
   def reload(core) do
-    with {:error, message} <- Native.core_put_policy(core, Config.load!() |> Map.put(:manual_clock, false)) do
+    config = Config.load!()
+
+    with {:error, message} <- Native.core_put_policy(core, Map.put(config, :manual_clock, false)) do
       raise ArgumentError, "config :jido_code, :rate_limits: #{message}"
     end
+
+    # Of a size that `load!/0` agreed to, so that nothing is half changed.
+    :ok = Native.audit_resize(core, config.audit_capacity)
   end
 
   @spec advance(t(), non_neg_integer()) :: :ok

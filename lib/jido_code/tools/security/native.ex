@@ -47,8 +47,10 @@ defmodule JidoCode.Tools.Security.Native do
   def consent_record(_core, _session, _tool), do: missing()
   def consent_revoke(_core, _session, _tool), do: missing()
 
-  def audit_append(_core, _capacity, _session, _tool, _status, _duration_us, _args), do: missing()
-  def audit_append_dirty(_core, _capacity, _session, _tool, _status, _duration_us, _args), do: missing()
+  def audit_append(_core, _row), do: missing()
+  def audit_append_dirty(_core, _row), do: missing()
+  def audit_resize(_core, _capacity), do: missing()
+  def audit_capacity(_core), do: missing()
   def audit_query(_core, _session, _limit, _order), do: missing()
   def audit_query_dirty(_core, _session, _limit, _order), do: missing()
   def audit_verify(_core), do: missing()

@@ -19,11 +19,10 @@ defmodule JidoCode.Tools.Security.AuditLoggerTest do
     AuditLogger.log_invocation(session, tool, status, 5, [core: core, emit_telemetry: false] ++ opts)
   end
 
-  # The ring's capacity is the configuration's; through the native function it can be another.
-  defp append(core, capacity, session) do
-    with :dirty <- Native.audit_append(core, capacity, session, "t", :ok, 1, nil) do
-      Native.audit_append_dirty(core, capacity, session, "t", :ok, 1, nil)
-    end
+  # The ring's capacity is the configuration's; by the native function it can be another.
+  defp resize(core, capacity) do
+    :ok = Native.audit_resize(core, capacity)
+    core
   end
 
   describe "entries" do
@@ -55,10 +54,30 @@ defmodule JidoCode.Tools.Security.AuditLoggerTest do
     end
 
     test "every status is kept", %{core: core} do
-      statuses = [:ok, :error, :blocked, :timeout, :crashed]
+      statuses = [:ok, :error, :blocked, :timeout, :crashed, :cancelled]
       for status <- statuses, do: log(core, "s", status: status, log_blocked: false)
       assert core |> entries("s", order: :asc) |> Enum.map(& &1.status) == statuses
       assert_raise FunctionClauseError, fn -> log(core, "s", status: :fine) end
+    end
+
+    test "say what confined the call's commands, under the chain like the rest", %{core: core} do
+      text = "filesystem landlock, network none by seccomp, signals landlock"
+      log(core, "s", confinement: text)
+      {:ok, %{head: confined}} = AuditLogger.verify(core: core)
+
+      other = Core.new(clock: :manual)
+      log(other, "s")
+      {:ok, %{head: free}} = AuditLogger.verify(core: other)
+      assert confined != free
+
+      long = String.duplicate("ä", 10_000)
+      log(core, "s", confinement: long)
+      log(core, "s", args: %{"large" => Enum.to_list(1..100_000)}, confinement: text)
+
+      assert [%{confinement: ^text}, %{confinement: cut}, %{confinement: ^text}] = entries(core, "s", [])
+      assert String.starts_with?(cut, "äää") and byte_size(cut) <= 512 and String.valid?(cut)
+      assert [%{confinement: nil}] = entries(other, "s", [])
+      assert {:ok, %{entries: 3}} = AuditLogger.verify(core: core)
     end
 
     test "without a session they belong to nobody's in particular, without arguments they have no hash", %{
@@ -109,8 +128,10 @@ defmodule JidoCode.Tools.Security.AuditLoggerTest do
 
   describe "the ring" do
     test "never holds more than its capacity, and the newest", %{core: core} do
+      resize(core, 10)
+
       for n <- 1..25 do
-        assert append(core, 10, "s") == n
+        assert log(core, "s") == n
         assert AuditLogger.count(core: core) == min(n, 10)
       end
 
@@ -123,6 +144,7 @@ defmodule JidoCode.Tools.Security.AuditLoggerTest do
       writers = 16
       each = 400
       capacity = 100
+      resize(core, capacity)
 
       watcher =
         Task.async(fn ->
@@ -141,7 +163,7 @@ defmodule JidoCode.Tools.Security.AuditLoggerTest do
 
       ids =
         1..writers
-        |> Enum.map(fn w -> Task.async(fn -> for _ <- 1..each, do: append(core, capacity, "w#{w}") end) end)
+        |> Enum.map(fn w -> Task.async(fn -> for _ <- 1..each, do: log(core, "w#{w}") end) end)
         |> Task.await_many(60_000)
 
       send(watcher.pid, :stop)
@@ -158,11 +180,13 @@ defmodule JidoCode.Tools.Security.AuditLoggerTest do
     end
 
     test "shrinks and grows with the configuration's capacity", %{core: core} do
-      for _ <- 1..20, do: append(core, 20, "s")
-      append(core, 5, "s")
+      for _ <- 1..20, do: log(core, "s")
+      assert core |> resize(5) |> entries(nil, order: :asc) |> Enum.map(& &1.id) == Enum.to_list(16..20)
       assert AuditLogger.count(core: core) == 5
-      for _ <- 1..3, do: append(core, 7, "s")
-      assert core |> entries(nil, order: :asc) |> Enum.map(& &1.id) == Enum.to_list(18..24)
+      resize(core, 7)
+      assert AuditLogger.buffer_size(core: core) == 7
+      for _ <- 1..3, do: log(core, "s")
+      assert core |> entries(nil, order: :asc) |> Enum.map(& &1.id) == Enum.to_list(17..23)
       assert {:ok, _} = AuditLogger.verify(core: core)
     end
 
@@ -178,10 +202,10 @@ defmodule JidoCode.Tools.Security.AuditLoggerTest do
   describe "the chain" do
     test "its head moves with each entry; its anchor with each overwritten one", %{core: core} do
       assert {:ok, %{entries: 0, anchor: start, head: start}} = AuditLogger.verify(core: core)
-      append(core, 2, "s")
+      core |> resize(2) |> log("s")
       assert {:ok, %{entries: 1, anchor: ^start, head: first}} = AuditLogger.verify(core: core)
-      append(core, 2, "s")
-      append(core, 2, "s")
+      log(core, "s")
+      log(core, "s")
       assert {:ok, %{entries: 2, anchor: ^first, head: head}} = AuditLogger.verify(core: core)
       assert [%{digest: ^head} | _] = AuditLogger.get_audit_log(core: core)
     end
@@ -292,7 +316,7 @@ defmodule JidoCode.Tools.Security.AuditLoggerTest do
       assert text =~ "the_tool"
 
       assert capture_log(fn ->
-               for status <- [:ok, :error, :timeout, :crashed], do: log(core, "s", status: status)
+               for status <- [:ok, :error, :timeout, :crashed, :cancelled], do: log(core, "s", status: status)
                log(core, "s", status: :blocked, log_blocked: false)
              end) == ""
     end
