@@ -24,9 +24,9 @@ defmodule JidoCode.Tools.Shells do
   @spec start_link(keyword()) :: GenServer.on_start()
   def start_link(_opts), do: GenServer.start_link(__MODULE__, [], name: __MODULE__)
 
-  @doc "Starts a plan for a session; `about` has `:line` and `:description`."
+  @doc "Starts a plan for a session; `about` has `:line` and `:description`. Answers its id and what confines it."
   @spec start(String.t(), Command.plan(), keyword(), %{line: String.t(), description: String.t()}) ::
-          {:ok, id()} | {:error, {:too_many, String.t()} | Command.reason()}
+          {:ok, id(), Command.Confinement.t() | nil} | {:error, {:too_many, String.t()} | Command.reason()}
   def start(session, plan, options, about) do
     GenServer.call(__MODULE__, {:start, session, plan, options, about}, :infinity)
   end
@@ -113,7 +113,7 @@ defmodule JidoCode.Tools.Shells do
   end
 
   @impl true
-  def handle_info({:started, id, from, {:ok, command}}, shells) do
+  def handle_info({:started, id, from, {:ok, command, confinement}}, shells) do
     case shells do
       %{^id => shell} ->
         watch(id, command)
@@ -124,7 +124,7 @@ defmodule JidoCode.Tools.Shells do
           session_id: shell.session
         })
 
-        GenServer.reply(from, {:ok, id})
+        GenServer.reply(from, {:ok, id, confinement})
         {:noreply, Map.put(shells, id, %{shell | command: command})}
 
       _shells ->
@@ -193,7 +193,8 @@ defmodule JidoCode.Tools.Shells do
     spawn_link(fn ->
       answer =
         try do
-          Command.start(plan, limits ++ options)
+          with {:ok, command} <- Command.start(plan, limits ++ options),
+               do: {:ok, command, Command.confinement(command)}
         catch
           _kind, _reason -> {:error, {:runner, "the command can't be started"}}
         end

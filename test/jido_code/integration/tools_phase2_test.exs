@@ -5,6 +5,7 @@ defmodule JidoCode.Integration.ToolsPhase2Test do
   import JidoCode.Tools.Test.CommandProcesses, only: [eventually: 1]
 
   alias JidoCode.Tools.SecureExecutor
+  alias JidoCode.Tools.Command.Confinement
   alias JidoCode.Tools.Security.{AuditLogger, Permissions}
   alias JidoCode.Tools.Test.{Events, Generate, MixProject, Seams, Tree}
 
@@ -129,6 +130,34 @@ defmodule JidoCode.Integration.ToolsPhase2Test do
 
     assert AuditLogger.get_audit_log(session, order: :asc) |> Enum.map(& &1.status) ==
              [:blocked, :blocked, :blocked, :ok, :error, :ok, :blocked]
+  end
+
+  test "the audit trail says what confined the commands, of those that were stopped and those that go on, too",
+       %{
+         context: context,
+         session: session,
+         gate: gate
+       } do
+    context = Map.put(context, :granted_tier, :execute)
+
+    for {name, args} <- [
+          {"bash_execute", %{"command" => "ls"}},
+          {"bash_execute", %{"command" => "cat #{gate}", "timeout" => 1_000}},
+          {"bash_background", %{"command" => "cat #{gate}"}},
+          {"bash_execute", %{"command" => "bash -c ls"}},
+          {"grep_search", %{"pattern" => "sum"}}
+        ],
+        do: SecureExecutor.call(name, args, context)
+
+    assert [text, text, text, nil, nil] =
+             AuditLogger.get_audit_log(session, order: :asc) |> Enum.map(& &1.confinement)
+
+    {:ok, %{"confinement" => confinement}} =
+      SecureExecutor.call("bash_execute", %{"command" => "ls"}, context)
+
+    assert Confinement.summary(confinement) == text
+    assert text =~ "network none"
+    assert {:ok, _} = AuditLogger.verify()
   end
 
   test "shells end with the process that owns their session", %{

@@ -6,9 +6,11 @@ defmodule JidoCode.Tools.CommandTest do
 
   alias JidoCode.Tools.Command
   alias JidoCode.Tools.Command.{Environment, Options, Output}
+  alias JidoCode.Tools.Test.Tree
 
   doctest Command
   doctest Output
+  doctest JidoCode.Tools.Command.Confinement
 
   setup context do
     folder =
@@ -431,7 +433,53 @@ defmodule JidoCode.Tools.CommandTest do
     end
   end
 
+  describe "watching" do
+    test "brings what came since the last look, in order, and the result in the end" do
+      script = "echo one; echo err >&2; read line < gate; echo two; read line < gate; exit 0"
+      root = Tree.new!(%{})
+      gate = Tree.pipe!(root, "gate")
+      {:ok, command} = Command.start(["sh", "-c", script], cd: root)
+
+      answer =
+        Command.watch(command, {"", ""}, fn new, {stdout, stderr} ->
+          seen = {stdout <> new.stdout, stderr <> new.stderr}
+          # Each line that is seen lets the command go on.
+          if new.stdout != "", do: Tree.let_through(gate)
+          send(self(), {:seen, seen})
+          {:cont, seen}
+        end)
+
+      assert {:ok, %{status: :exited, exit_code: 0, stdout: stdout}} = answer
+      assert Output.text(stdout) == "one\ntwo\n"
+      assert_received {:seen, {"one\n", "err\n"}}
+      assert_received {:seen, {"one\ntwo\n", "err\n"}}
+      Command.close(command)
+    end
+
+    test "ends the command with the watcher's own answer" do
+      {:ok, command} = Command.start(["sh", "-c", "echo up; exec sleep 600"])
+      assert Command.watch(command, 1, fn %{stdout: "up\n"}, 1 -> {:halt, :enough} end) == :enough
+      assert {:ok, %{status: :stopped}} = Command.status(command)
+      Command.close(command)
+    end
+  end
+
   describe "confinement" do
+    test "is known as soon as the command runs, and after its end" do
+      {:ok, command} = Command.start(["sleep", "600"])
+      assert %{"network_mode" => "none", "missing" => _} = confinement = Command.confinement(command)
+      assert {:ok, %{confinement: ^confinement}} = Command.stop(command)
+      assert Command.confinement(command) == confinement
+      Command.close(command)
+      assert Command.confinement(command) == nil
+
+      # No command of the plan could be started.
+      {:ok, command} = Command.start([{:then, [["no-such-command"]]}])
+      assert {:ok, _result} = Command.await(command)
+      assert %{"network_mode" => "none"} = Command.confinement(command)
+      Command.close(command)
+    end
+
     # What this kernel has decides which half of these tests can speak; the other half must say so.
     setup do
       %{landlock?: run!(["true"]).confinement["landlock_abi"] >= 4}

@@ -2,16 +2,20 @@ defmodule JidoCode.Tools.Handlers.BashBackground do
   @moduledoc """
   The `bash_background` tool: a command line that goes on after the answer.
 
-  The result has the keys `"shell_id"` and `"description"`. The command belongs to the context's `:session_id`: no other session
+  The result has the keys `"shell_id"`, `"description"`, and `"confinement"` as in `bash_execute`. The command belongs to the context's `:session_id`: no other session
   can see it, and it ends with it.
   """
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Command, Definitions, Operation, Project, Shells}
+  alias JidoCode.Tools.{Command, Deadline, Definitions, Operation, Project, Shells}
+  alias JidoCode.Tools.Command.Confinement
+
+  # For judging the line and starting the command, not for the command.
+  @timeout 30_000
 
   @impl true
-  def security_properties, do: %{tier: :execute, timeout_ms: 30_000}
+  def security_properties, do: %{tier: :execute, timeout_ms: @timeout}
 
   @doc "Runs the tool; see the module's documentation for the result."
   @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
@@ -31,11 +35,19 @@ defmodule JidoCode.Tools.Handlers.BashBackground do
   defp start(%{"command" => line} = args, %{session_id: session} = context) when is_binary(session) do
     description = args["description"] || String.slice(line, 0, 80)
 
-    with {:ok, {plan, options}} <- Project.Line.prepare("bash_background", line, nil, context) do
+    deadline = Deadline.new(nil, @timeout, @timeout)
+
+    with {:ok, {plan, options}} <- Project.Line.prepare("bash_background", line, nil, context, deadline) do
       case Shells.start(session, plan, options, %{line: line, description: description}) do
-        {:ok, id} -> {:ok, %{"shell_id" => id, "description" => description}}
-        {:error, {:too_many, text}} -> {:error, text}
-        {:error, reason} -> {:error, Command.explain(reason)}
+        {:ok, id, confinement} ->
+          Confinement.tell(context, confinement)
+          {:ok, %{"shell_id" => id, "description" => description, "confinement" => confinement}}
+
+        {:error, {:too_many, text}} ->
+          {:error, text}
+
+        {:error, reason} ->
+          {:error, Command.explain(reason)}
       end
     end
   end

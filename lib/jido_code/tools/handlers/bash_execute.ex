@@ -16,13 +16,13 @@ defmodule JidoCode.Tools.Handlers.BashExecute do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Command, Definitions, Operation, Project}
-  alias JidoCode.Tools.Command.Output
+  alias JidoCode.Tools.{Command, Deadline, Definitions, Operation, Project}
+  alias JidoCode.Tools.Command.Result
+  alias JidoCode.Tools.Project.Foreground
 
   @default_timeout 120_000
   @max_timeout 600_000
   @keep [stdout: {10_000, 10_000}, stderr: {4_500, 4_500}]
-  @keep_on_error 4_000
 
   @impl true
   def security_properties, do: %{tier: :execute, timeout_ms: @default_timeout}
@@ -43,44 +43,19 @@ defmodule JidoCode.Tools.Handlers.BashExecute do
   end
 
   defp run(%{"command" => line} = args, context) do
-    timeout = timeout(args["timeout"])
-    deadline = now() + timeout
+    deadline = Deadline.new(args["timeout"], @default_timeout, @max_timeout)
 
     with {:ok, {plan, options}} <-
-           Project.Line.prepare("bash_execute", line, args["working_directory"], context) do
+           Project.Line.prepare("bash_execute", line, args["working_directory"], context, deadline) do
       plan
-      |> Command.run([timeout: max(deadline - now(), 1), keep: @keep] ++ options)
-      |> answer(timeout)
+      |> Foreground.run([timeout: Deadline.left(deadline), keep: @keep] ++ options, context)
+      |> answer(deadline)
     end
   end
 
-  defp timeout(timeout) when is_integer(timeout) and timeout > 0, do: min(timeout, @max_timeout)
-  defp timeout(_invalid), do: @default_timeout
+  defp answer({:ok, %Result{status: :timeout} = result}, deadline),
+    do: {:error, Result.timed_out(result, "The command timed out: it was", deadline.timeout)}
 
-  defp answer({:ok, %Command.Result{status: :timeout} = result}, timeout) do
-    so_far = last(Output.text(result.stdout) <> Output.text(result.stderr))
-
-    {:error,
-     {:timeout, "The command timed out: it was ended after #{timeout} ms. Its last output:\n#{so_far}"}}
-  end
-
-  defp answer({:ok, %Command.Result{} = result}, _timeout) do
-    report = %{
-      "stdout" => Output.text(result.stdout),
-      "stderr" => Output.text(result.stderr),
-      "exit_code" => result.exit_code,
-      "confinement" => result.confinement
-    }
-
-    {:ok, if(result.signal, do: Map.put(report, "note", "It was ended by #{result.signal}."), else: report)}
-  end
-
-  defp answer({:error, reason}, _timeout), do: {:error, Command.explain(reason)}
-
-  defp last(text) do
-    length = String.length(text)
-    if length > @keep_on_error, do: String.slice(text, length - @keep_on_error, @keep_on_error), else: text
-  end
-
-  defp now, do: System.monotonic_time(:millisecond)
+  defp answer({:ok, %Result{} = result}, _deadline), do: {:ok, Result.report(result)}
+  defp answer({:error, reason}, _deadline), do: {:error, Command.explain(reason)}
 end

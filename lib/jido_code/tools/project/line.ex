@@ -3,7 +3,7 @@ defmodule JidoCode.Tools.Project.Line do
   A command line of the shell tools, judged and made ready to run.
   """
 
-  alias JidoCode.Tools.{Command, Config, Project, Workspace}
+  alias JidoCode.Tools.{Command, Config, Deadline, Project, Workspace}
   alias JidoCode.Tools.Security.CommandPolicy
 
   @typedoc "What `JidoCode.Tools.Command` takes: the plan, and its options."
@@ -13,14 +13,15 @@ defmodule JidoCode.Tools.Project.Line do
   Judges a line of `tool` by the command policy and, for calls of Mix in it, by the project's aliases.
 
   The network mode is the one that the line's commands need; `config :jido_code, tool_network: %{"bash_execute" => :none}` sets
-  another for a tool.
+  another for a tool. Reading what a project declares takes no more than the call's time.
   """
-  @spec prepare(String.t(), String.t(), String.t() | nil, map()) :: {:ok, t()} | {:error, String.t()}
-  def prepare(tool, line, folder, context) do
+  @spec prepare(String.t(), String.t(), String.t() | nil, map(), Deadline.t()) ::
+          {:ok, t()} | {:error, String.t() | {:timeout, String.t()}}
+  def prepare(tool, line, folder, context, deadline) do
     with {:ok, root} <- root(context),
          {:ok, folder} <- folder(root, folder),
          {:ok, plan} <- CommandPolicy.plan(line, root, folder),
-         :ok <- approve_mix(plan) do
+         :ok <- approve_mix(plan, deadline) do
       {:ok, {plan.steps, options(tool, plan, root)}}
     end
   end
@@ -41,11 +42,11 @@ defmodule JidoCode.Tools.Project.Line do
   end
 
   # Mix reads the project of the folder it runs in.
-  defp approve_mix(plan) do
+  defp approve_mix(plan, deadline) do
     Enum.reduce_while(plan.mix, :ok, fn {task, args, env}, :ok ->
       env = env || "dev"
 
-      with {:ok, facts} <- Project.Mix.facts(plan.cwd, env),
+      with {:ok, facts} <- Project.Mix.facts(plan.cwd, env, deadline),
            :ok <- Project.Mix.approve(task, args, env, facts) do
         {:cont, :ok}
       else

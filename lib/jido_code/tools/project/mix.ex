@@ -14,41 +14,39 @@ defmodule JidoCode.Tools.Project.Mix do
     * `:command_confinement` - `:best_effort` (default) or `:required`
   """
 
-  alias JidoCode.Tools.{Command, Config}
+  alias JidoCode.Tools.{Command, Config, Deadline}
   alias JidoCode.Tools.Command.Output
+  alias JidoCode.Tools.Project.Foreground
   alias JidoCode.Tools.Security.MixPolicy
 
   @typedoc "What `mix.exs` declares. An alias's step that is a function is nil."
   @type facts :: %{aliases: [{String.t(), [String.t() | nil]}], test_paths: [String.t()] | nil}
 
-  # Loading mix.exs takes some hundred milliseconds; a slow machine is given more.
-  @facts_timeout_ms 20_000
-
   # Mix says that it waits for another Mix within this time of starting to wait.
   @lock_message "Waiting for lock on"
   @lock_patience_ms 5_000
-  @watch_ms 500
 
   @doc """
-  Reads what the project declares, within `timeout` ms.
+  Reads what the project declares, within the call's time. It takes some hundred milliseconds, on a busy machine seconds.
   """
-  @spec facts(String.t(), String.t(), pos_integer()) :: {:ok, facts()} | {:error, String.t()}
-  def facts(root, env, timeout \\ @facts_timeout_ms) do
+  @spec facts(String.t(), String.t(), Deadline.t()) ::
+          {:ok, facts()} | {:error, String.t() | {:timeout, String.t()}}
+  def facts(root, env, deadline) do
     if File.regular?(Path.join(root, "mix.exs")) do
-      with_folder(fn folder -> read_facts(root, env, folder, min(timeout, @facts_timeout_ms)) end)
+      with_folder(fn folder -> read_facts(root, env, folder, deadline) end)
     else
       {:error, "There is no mix.exs in the project's root folder"}
     end
   end
 
-  defp read_facts(root, env, folder, timeout) do
+  defp read_facts(root, env, folder, deadline) do
     target = Path.join(folder, "facts")
     script = Application.app_dir(:jido_code_tools, "priv/mix/project.exs")
 
     options = [
       cd: root,
       env: environment(env),
-      timeout: timeout,
+      timeout: Deadline.left(deadline),
       keep: {1_000, 1_000},
       write: [folder],
       network: :none
@@ -59,7 +57,7 @@ defmodule JidoCode.Tools.Project.Mix do
         decode_facts(target)
 
       {:ok, %{status: :timeout}} ->
-        {:error, "The project's mix.exs did not load within #{timeout} ms"}
+        {:error, {:timeout, "The project's mix.exs did not load within #{deadline.timeout} ms"}}
 
       {:ok, result} ->
         {:error, "The project's mix.exs can't be loaded:\n" <> Output.text(result.stderr)}
@@ -100,16 +98,18 @@ defmodule JidoCode.Tools.Project.Mix do
   end
 
   @doc """
-  Runs `mix` with these arguments, which the policy must have approved.
+  Runs `mix` with these arguments, which the policy must have approved, for the call with this context.
 
-  Options: `:env` (the Mix environment), `:timeout` (ms), `:keep` (see `JidoCode.Tools.Command`), `:set` (further variables),
-  `:write` (further folders), `:require` (a file that is loaded before Mix starts).
+  Options: `:env` (the Mix environment), `:deadline` (the call's), `:keep` (see `JidoCode.Tools.Command`), `:set` (further
+  variables), `:write` (further folders), `:require` (a file that is loaded before Mix starts), `:report` (a function that is
+  asked about twice a second what to report as progress: `{text, next}` with the function to ask next time, or nil to report
+  what Mix prints).
 
   `{:error, {:locked, text}}` when another Mix process holds the build: waiting for it would use up the call's time.
   """
-  @spec run(String.t(), [String.t()], keyword()) ::
+  @spec run(String.t(), [String.t()], map(), keyword()) ::
           {:ok, Command.Result.t()} | {:error, {:locked, String.t()} | Command.reason()}
-  def run(root, args, opts) do
+  def run(root, args, context, opts) do
     command =
       case opts[:require] do
         nil -> ["mix" | args]
@@ -119,61 +119,46 @@ defmodule JidoCode.Tools.Project.Mix do
     options = [
       cd: root,
       env: Map.merge(environment(Keyword.fetch!(opts, :env)), Keyword.get(opts, :set, %{})),
-      timeout: Keyword.fetch!(opts, :timeout),
-      keep: Keyword.get(opts, :keep, {13_000, 13_000}),
+      timeout: opts |> Keyword.fetch!(:deadline) |> Deadline.left(),
+      keep: Keyword.fetch!(opts, :keep),
       write: Keyword.get(opts, :write, []) ++ writable(root),
       network: Config.get(:mix_network, :all),
       confinement: Config.get(:command_confinement, :best_effort)
     ]
 
-    with {:ok, running} <- Command.start(command, options) do
-      try do
-        watch(running, {0, nil})
-      after
-        Command.close(running)
-      end
-    end
+    report = Keyword.get(opts, :report, fn -> nil end)
+    Foreground.run(command, options, context, {nil, report}, &look/2)
   end
 
-  # Up to the end, unless Mix says that it waits for another one and is still waiting some seconds later.
-  defp watch(running, {position, waiting_since}) do
-    case Command.await(running, @watch_ms) do
-      {:error, :running} ->
-        {position, waiting?} = look_for_lock(running, position, waiting_since != nil)
-        now = System.monotonic_time(:millisecond)
-        since = if waiting?, do: waiting_since || now
+  defp look(%{stdout: text}, {waiting_since, report}) do
+    now = System.monotonic_time(:millisecond)
+    since = if waits?(text, waiting_since != nil), do: waiting_since || now
 
-        if since && now - since > @lock_patience_ms do
-          Command.stop(running)
+    cond do
+      since && now - since > @lock_patience_ms ->
+        {:halt,
+         {:error,
+          {:locked,
+           "Another Mix process is building this project, and this one waited for it. Try again later."}}}
 
-          {:error,
-           {:locked,
-            "Another Mix process is building this project, and this one waited for it. Try again later."}}
-        else
-          watch(running, {position, since})
-        end
+      told = report.() ->
+        {text, report} = told
+        {:report, text, {since, report}}
 
-      answer ->
-        answer
+      true ->
+        {:cont, {since, report}}
     end
   end
 
   # Whatever is printed after the message means that the wait is over.
-  defp look_for_lock(running, position, waiting?) do
-    case Command.read(running, {position, 0}) do
-      {:ok, %{stdout: %{text: "", next: next}}} ->
-        {next, waiting?}
+  defp waits?("", waiting?), do: waiting?
 
-      {:ok, %{stdout: %{text: text, next: next}}} ->
-        {next, text |> String.split(@lock_message) |> last_waits?()}
-
-      _other ->
-        {position, waiting?}
+  defp waits?(text, _waiting?) do
+    case String.split(text, @lock_message) do
+      [_text] -> false
+      parts -> parts |> List.last() |> String.trim() |> String.split("\n") |> length() <= 1
     end
   end
-
-  defp last_waits?([_text]), do: false
-  defp last_waits?(parts), do: parts |> List.last() |> String.trim() |> String.split("\n") |> length() <= 1
 
   @doc """
   Where a project's build tools write: the project, and the caches of Mix, Hex, rebar and cargo.

@@ -38,6 +38,51 @@ defmodule JidoCode.Tools.Project.TestEvents do
     file |> events() |> Stream.filter(&(&1["at_ms"] <= until)) |> Enum.reduce(empty(), &add/2) |> finish()
   end
 
+  # Of what was reported since the last look, the most that is read at once.
+  @max_read 4 * 1024 * 1024
+
+  @doc """
+  A function that tells how far a run has come, for whoever watches it: `{text, next}` with the function to ask next time, where
+  the text is nil while nothing changed, or nil before the first test.
+  """
+  @spec follow(Path.t()) :: (() -> {String.t() | nil, (() -> term())} | nil)
+  def follow(file), do: fn -> follow(file, 0, empty(), nil) end
+
+  defp follow(file, offset, run, told) do
+    {events, offset} = events_from(file, offset)
+    # Counts and names are all that is wanted of it.
+    run = %{Enum.reduce(events, run, &add/2) | failures: [], done: []}
+
+    if run.suites_started > 0 do
+      text = so_far(run)
+      {if(text != told, do: text), fn -> follow(file, offset, run, text) end}
+    end
+  end
+
+  defp so_far(run) do
+    counts = "#{run.counts["passed"]} passed, #{run.counts["failed"]} failed"
+
+    case Enum.max_by(run.running, fn {_name, test} -> test["at_ms"] end, fn -> nil end) do
+      nil -> counts
+      {{module, test}, _event} -> "#{counts}; running test #{test} (#{module})"
+    end
+  end
+
+  # Whole lines only: the last one may still be written.
+  defp events_from(file, offset) do
+    with {:ok, device} <- :file.open(file, [:read, :raw, :binary]),
+         read = :file.pread(device, offset, @max_read),
+         :ok = :file.close(device),
+         {:ok, text} <- read,
+         [_ | _] = breaks <- :binary.matches(text, "\n") do
+      {last, 1} = List.last(breaks)
+      lines = text |> binary_part(0, last) |> String.split("\n")
+      {Enum.flat_map(lines, &decode/1), offset + last + 1}
+    else
+      _nothing_new -> {[], offset}
+    end
+  end
+
   defp events(file) do
     case File.stat(file) do
       {:ok, %{size: size}} when size <= @max_file ->
@@ -82,7 +127,7 @@ defmodule JidoCode.Tools.Project.TestEvents do
     do: %{run | suites_started: run.suites_started + 1, seed: event["seed"]}
 
   defp add(%{"event" => "test_started"} = event, run),
-    do: put_in(run.running[name(event)], Map.take(event, ~w(test module file line)))
+    do: put_in(run.running[name(event)], Map.take(event, ~w(test module file line at_ms)))
 
   defp add(%{"event" => "test_finished", "status" => status} = event, run) when status in @statuses do
     run = %{
@@ -147,7 +192,7 @@ defmodule JidoCode.Tools.Project.TestEvents do
       finished?: run.suites_started > 0 and run.suites_finished == run.suites_started,
       summary: Map.put(run.counts, "total", run.counts |> Map.values() |> Enum.sum()),
       failures: Enum.reverse(run.failures),
-      running: Map.values(run.running),
+      running: for({_name, test} <- run.running, do: Map.delete(test, "at_ms")),
       slowest: slowest(run.done),
       timing: run.timing,
       seed: run.seed,

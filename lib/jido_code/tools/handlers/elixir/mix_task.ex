@@ -17,8 +17,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Command, Definitions, Operation, Project, Workspace}
-  alias JidoCode.Tools.Command.Output
+  alias JidoCode.Tools.{Command, Deadline, Definitions, Operation, Project, Workspace}
+  alias JidoCode.Tools.Command.Result
   alias JidoCode.Tools.Security.MixPolicy
 
   @default_timeout 60_000
@@ -26,7 +26,6 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
 
   # Characters of both streams together; each keeps its head and its tail.
   @keep [stdout: {10_000, 10_000}, stderr: {4_500, 4_500}]
-  @keep_on_error 4_000
 
   @impl true
   def security_properties, do: %{tier: :execute, timeout_ms: @default_timeout}
@@ -49,18 +48,15 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
   defp run(%{"task" => task} = args, context) do
     arguments = args["args"] || []
     env = args["env"] || "dev"
-    timeout = timeout(args["timeout"])
-    deadline = now() + timeout
+    deadline = Deadline.new(args["timeout"], @default_timeout, @max_timeout)
 
     with :ok <- plausible(task, arguments, env),
          {:ok, root} <- Workspace.root(context),
-         {:ok, facts} <- Project.Mix.facts(root, env, timeout),
+         {:ok, facts} <- Project.Mix.facts(root, env, deadline),
          :ok <- Project.Mix.approve(task, arguments, env, facts) do
-      options = [env: env, timeout: max(deadline - now(), 1), keep: @keep]
-
       root
-      |> Project.Mix.run([task | arguments], options)
-      |> answer(task, timeout)
+      |> Project.Mix.run([task | arguments], context, env: env, deadline: deadline, keep: @keep)
+      |> answer(task, deadline)
     end
   end
 
@@ -73,35 +69,10 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
     end
   end
 
-  defp timeout(timeout) when is_integer(timeout) and timeout > 0, do: min(timeout, @max_timeout)
-  defp timeout(_invalid), do: @default_timeout
+  defp answer({:ok, %Result{status: :timeout} = result}, task, deadline),
+    do: {:error, Result.timed_out(result, "Mix task timed out: #{task}. It was", deadline.timeout)}
 
-  defp answer({:ok, %Command.Result{status: :timeout} = result}, task, timeout) do
-    so_far = last(Output.text(result.stdout) <> Output.text(result.stderr))
-
-    {:error,
-     {:timeout, "Mix task timed out: #{task}. It was ended after #{timeout} ms. Its last output:\n#{so_far}"}}
-  end
-
-  defp answer({:ok, %Command.Result{} = result}, _task, _timeout) do
-    report = %{
-      "output" => Output.text(result.stdout),
-      "stderr" => Output.text(result.stderr),
-      "exit_code" => result.exit_code,
-      "confinement" => result.confinement
-    }
-
-    {:ok,
-     if(result.signal, do: Map.put(report, "note", "The task was ended by #{result.signal}."), else: report)}
-  end
-
-  defp answer({:error, {:locked, text}}, _task, _timeout), do: {:error, text}
-  defp answer({:error, reason}, _task, _timeout), do: {:error, Command.explain(reason)}
-
-  defp last(text) do
-    length = String.length(text)
-    if length > @keep_on_error, do: String.slice(text, length - @keep_on_error, @keep_on_error), else: text
-  end
-
-  defp now, do: System.monotonic_time(:millisecond)
+  defp answer({:ok, %Result{} = result}, _task, _deadline), do: {:ok, Result.report(result, "output")}
+  defp answer({:error, {:locked, text}}, _task, _deadline), do: {:error, text}
+  defp answer({:error, reason}, _task, _deadline), do: {:error, Command.explain(reason)}
 end

@@ -21,8 +21,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Command, Definitions, Operation, Project, Workspace}
-  alias JidoCode.Tools.Command.Output
+  alias JidoCode.Tools.{Command, Deadline, Definitions, Operation, Project, Workspace}
+  alias JidoCode.Tools.Command.Result
   alias JidoCode.Tools.Project.TestEvents
 
   @default_timeout 120_000
@@ -51,26 +51,24 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
   end
 
   defp run(args, context) do
-    timeout = timeout(args["timeout"])
-    deadline = now() + timeout
+    deadline = Deadline.new(args["timeout"], @default_timeout, @max_timeout)
 
     with {:ok, path} <- path(args["path"], args["line"]),
          {:ok, options} <- options(args),
          {:ok, root} <- Workspace.root(context),
          {:ok, place} <- inside_project(root, args["path"]),
-         {:ok, facts} <- Project.Mix.facts(root, "test", timeout),
+         {:ok, facts} <- Project.Mix.facts(root, "test", deadline),
          :ok <- inside_tests(place, args["path"], facts),
          :ok <- Project.Mix.approve("test", judged(path, options, facts), "test", facts) do
       Project.Mix.with_folder(fn folder ->
         events = Path.join(folder, "events")
-
-        left = max(deadline - now(), 1)
-        ends_at = System.os_time(:millisecond) + left
+        ends_at = System.os_time(:millisecond) + Deadline.left(deadline)
 
         settings = [
           env: "test",
-          timeout: left,
+          deadline: deadline,
           keep: @keep,
+          report: TestEvents.follow(events),
           set: %{"JIDO_EXUNIT_EVENTS" => events},
           write: [folder],
           require: Application.app_dir(:jido_code_tools, "priv/exunit/formatter.exs")
@@ -78,18 +76,15 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
 
         formatters = ~w(--formatter JidoCode.Tools.ExUnitFormatter --formatter ExUnit.CLIFormatter)
 
-        result = Project.Mix.run(root, ["test" | path ++ options] ++ formatters, settings)
-        answer(result, TestEvents.read(events, cutoff(result, ends_at)), timeout)
+        result = Project.Mix.run(root, ["test" | path ++ options] ++ formatters, context, settings)
+        answer(result, TestEvents.read(events, cutoff(result, ends_at)), deadline.timeout)
       end)
     end
   end
 
   # What tests did after they were asked to end says nothing about them.
-  defp cutoff({:ok, %Command.Result{status: :timeout}}, ends_at), do: ends_at
+  defp cutoff({:ok, %Result{status: :timeout}}, ends_at), do: ends_at
   defp cutoff(_result, _ends_at), do: :infinity
-
-  defp timeout(timeout) when is_integer(timeout) and timeout > 0, do: min(timeout, @max_timeout)
-  defp timeout(_invalid), do: @default_timeout
 
   defp options(args) do
     with {:ok, max_failures} <- positive("max_failures", args["max_failures"]),
@@ -159,27 +154,22 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
 
   defp umbrella?(path), do: match?(["apps", _app, "test" | _rest], Path.split(path))
 
-  defp answer({:ok, %Command.Result{} = result}, events, timeout) do
+  defp answer({:ok, %Result{} = result}, events, timeout) do
     {failures, left_out} = bounded(events.failures)
     passed? = result.status == :exited and result.exit_code == 0 and events.finished? and ran(events) > 0
 
-    report = %{
-      "passed" => passed?,
-      "summary" => if(events.started?, do: events.summary),
-      "failures" => failures,
-      "timing" => timing(events),
-      "running" => if(passed?, do: [], else: events.running),
-      "output" => Output.text(result.stdout),
-      "stderr" => Output.text(result.stderr),
-      "exit_code" => result.exit_code,
-      "confinement" => result.confinement
-    }
+    report =
+      Map.merge(Result.report(result, "output"), %{
+        "passed" => passed?,
+        "summary" => if(events.started?, do: events.summary),
+        "failures" => failures,
+        "timing" => timing(events),
+        "running" => if(passed?, do: [], else: events.running)
+      })
 
-    case {notes(result, events, left_out, timeout), result.status} do
-      {[], _status} -> {:ok, report}
-      {notes, :timeout} -> {:timeout, Map.put(report, "note", Enum.join(notes, " "))}
-      {notes, _status} -> {:ok, Map.put(report, "note", Enum.join(notes, " "))}
-    end
+    notes = List.wrap(report["note"]) ++ notes(result, events, left_out, timeout)
+    report = if notes == [], do: report, else: Map.put(report, "note", Enum.join(notes, " "))
+    {if(result.status == :timeout, do: :timeout, else: :ok), report}
   end
 
   defp answer({:error, {:locked, text}}, _events, _timeout), do: {:error, text}
@@ -190,7 +180,6 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
   defp notes(result, events, left_out, timeout) do
     Enum.concat([
       if(result.status == :timeout, do: ["Time ran out after #{timeout} ms; the tests were ended."], else: []),
-      if(result.signal, do: ["Mix was ended by #{result.signal}."], else: []),
       if(not events.started?, do: ["No test started: the output says why."], else: []),
       if(events.started? and not events.finished? and result.status != :timeout,
         do: ["The suite did not come to its end."],
@@ -238,6 +227,4 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
 
   defp text_size(text) when is_binary(text), do: String.length(text)
   defp text_size(_other), do: 0
-
-  defp now, do: System.monotonic_time(:millisecond)
 end
