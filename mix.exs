@@ -185,8 +185,9 @@ defmodule Mix.Tasks.Compile.JidoNative do
 
   defp modified(path) do
     case File.stat(path, time: :posix) do
-      {:ok, %{mtime: time}} -> time
-      {:error, _reason} -> 0
+      # A folder's time tells of names in it only, and a fresh checkout's folders are as new as what was just installed.
+      {:ok, %{type: :regular, mtime: time}} -> time
+      _folder_or_missing -> 0
     end
   end
 

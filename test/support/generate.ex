@@ -11,7 +11,7 @@ defmodule JidoCode.Tools.Test.Generate do
   def new(seed), do: :rand.seed_s(:exsss, {seed, 271, 828})
 
   @spec integer(state(), Range.t()) :: {integer(), state()}
-  def integer(state, first..last) do
+  def integer(state, first..last//_) do
     {number, state} = :rand.uniform_s(last - first + 1, state)
     {first + number - 1, state}
   end

@@ -8,7 +8,7 @@ defmodule JidoCode.Tools.Security.Native do
   @compile {:autoload, false}
 
   def load do
-    path = :filename.join(:code.priv_dir(:jido_code_tools), 'native/jido_code_tools')
+    path = :filename.join(:code.priv_dir(:jido_code_tools), ~c"native/jido_code_tools")
 
     # A failed load leaves the stubs in place: each call raises, and each caller denies or redacts.
     with {:error, {reason, text}} <- :erlang.load_nif(path, 0) do
