@@ -19,6 +19,8 @@ defmodule JidoCode.Tools.Operation do
     * `:definition` - the tool's definition, by which `JidoCode.Tools.Arguments` checks the call
     * `:event` - one of `JidoCode.Tools.Telemetry.events/0`, in the family `:elixir`, `:search` or `:shell`
     * `:label` - what the event calls the work: `{:argument, name}` or a fixed text
+    * `:at_node` - optional, true for a tool that looks at a running system: with a node under `:node` in the context its handler
+      is run there instead, see `JidoCode.Tools.Remote`
     * `:format_error` - optional, `(reason, label) -> text`; `JidoCode.Tools.Handlers.Elixir.format_error/2` by default
 
   The work is a function of the checked arguments (defaults filled in) and the context. It answers
@@ -45,6 +47,7 @@ defmodule JidoCode.Tools.Operation do
           required(:definition) => Arguments.definition(),
           required(:event) => Telemetry.event(),
           required(:label) => {:argument, String.t()} | String.t(),
+          optional(:at_node) => boolean(),
           optional(:format_error) => (term(), String.t() -> String.t())
         }
 
@@ -54,7 +57,7 @@ defmodule JidoCode.Tools.Operation do
     with {:ok, args} <- Arguments.check(spec.definition, args) do
       started = System.monotonic_time()
       label = label(spec.label, args)
-      outcome = attempt(work, args, context)
+      outcome = spec |> at(context, work) |> attempt(args, context)
       emit(spec.event, started, label, context, outcome)
       answer(outcome, label, spec)
     end
@@ -81,6 +84,18 @@ defmodule JidoCode.Tools.Operation do
       session_id: session_id(context)
     })
   end
+
+  # Where the work is done. The node is reached through its own struct and not by name, since this module is also lent to
+  # nodes, which reach no others.
+  defp at(%{at_node: true} = spec, %{node: %place{} = node}, _work) do
+    fn args, context -> place.call(node, spec.definition.handler, args, Map.delete(context, :node)) end
+  end
+
+  defp at(%{at_node: true}, %{node: node}, _work) when node != nil do
+    fn _args, _context -> {:error, "The context's :node takes what JidoCode.Tools.Remote.new/2 gives"} end
+  end
+
+  defp at(_spec, _context, work), do: work
 
   defp attempt(work, args, context) do
     work.(args, context)

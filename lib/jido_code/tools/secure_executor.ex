@@ -28,12 +28,13 @@ defmodule JidoCode.Tools.SecureExecutor do
   | `:project_root` | folder that the tools stay in; default the current one |
   | `:granted_tier`, `:consented_tools` | win over the grants that the library remembers of the session |
   | `:progress` | function of one argument that is told what goes on during a long call, see `JidoCode.Tools.Progress` |
+  | `:node` | a node that already runs, for the tools that look at a running system: `JidoCode.Tools.Remote` |
   | `:project_namespaces` | which modules are the project's, for the introspection tools; wins over the configuration |
 
   ## Time
 
   The call's own `timeout` argument, else the handler's `timeout_ms`, else the tool's default; never above the tool's
-  maximum. A `:timeout` in the context is the host's own affair.
+  maximum. With a `:node`, ten seconds more for the way there. A `:timeout` in the context is the host's own affair.
   """
 
   alias JidoCode.Tools.{Call, Catalog, Config, Render, Sessions}
@@ -41,6 +42,8 @@ defmodule JidoCode.Tools.SecureExecutor do
 
   # A handler that keeps the time itself answers with what it has; the pipeline waits this much longer before it ends it.
   @slack_ms 2_000
+  # For connecting to a node and lending it modules, which is a matter of milliseconds unless it is busy or far away.
+  @node_ms 10_000
   @default_timeout_ms 30_000
   # For a foreign tool that takes a timeout argument and declares no maximum.
   @maximum_timeout_ms 600_000
@@ -329,7 +332,7 @@ defmodule JidoCode.Tools.SecureExecutor do
 
   @doc false
   @spec timeout(Call.t()) :: pos_integer()
-  def timeout(%Call{name: name, handler: handler, args: args}) do
+  def timeout(%Call{name: name, handler: handler, args: args, context: context}) do
     {default, maximum, keeps_time?} = Catalog.timeout(name)
     declared = declared_timeout(handler) || default || @default_timeout_ms
 
@@ -339,7 +342,8 @@ defmodule JidoCode.Tools.SecureExecutor do
         _args -> declared
       end
 
-    min(asked, maximum || @maximum_timeout_ms) + if(keeps_time?, do: @slack_ms, else: 0)
+    min(asked, maximum || @maximum_timeout_ms) + if(keeps_time?, do: @slack_ms, else: 0) +
+      if(context[:node], do: @node_ms, else: 0)
   end
 
   defp declared_timeout(handler) do

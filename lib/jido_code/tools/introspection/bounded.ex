@@ -17,19 +17,23 @@ defmodule JidoCode.Tools.Introspection.Bounded do
   @doc """
   The value of `fun`, or why there is none.
 
-  Options: `:timeout` in milliseconds (required); `:heap_words`, the worker's heap limit (default 2,000,000 words, which is
-  16 MB on 64 bits). Binaries of more than 64 bytes live outside the heap and do not count.
+  Options:
+
+    * `:timeout` - in milliseconds (required)
+    * `:heap_words` - the worker's heap limit (default 2,000,000 words, which is 16 MB on 64 bits). Binaries of more than 64
+      bytes live outside the heap and do not count
+    * `:owner` - the process with whose end the work ends, if that is another than the caller; it may be on another node
   """
   @spec run((() -> value), keyword()) :: {:ok, value} | {:error, failure()} when value: term()
   def run(fun, options) do
     timeout = Keyword.fetch!(options, :timeout)
     heap_words = Keyword.get(options, :heap_words, @heap_words)
-    caller = self()
+    owner = Keyword.get(options, :owner, self())
     # An alias, because an answer that comes after the deadline must not reach the mailbox.
     reply_to = :erlang.alias()
 
     work = fn -> send(reply_to, {reply_to, fun.()}) end
-    {watcher, monitor} = spawn_monitor(fn -> watch(caller, timeout, work, heap_words) end)
+    {watcher, monitor} = spawn_monitor(fn -> watch(owner, timeout, work, heap_words) end)
 
     receive do
       {^reply_to, value} ->
@@ -57,9 +61,9 @@ defmodule JidoCode.Tools.Introspection.Bounded do
   defp failure(:timeout), do: :timeout
   defp failure(reason), do: {:crashed, reason}
 
-  defp watch(caller, timeout, work, heap_words) do
+  defp watch(owner, timeout, work, heap_words) do
     Process.flag(:trap_exit, true)
-    caller = Process.monitor(caller)
+    owner = Process.monitor(owner)
     heap_limit = %{size: heap_words, kill: true, error_logger: false}
     worker = :erlang.spawn_opt(quiet(work), [:link, max_heap_size: heap_limit])
 
@@ -67,7 +71,7 @@ defmodule JidoCode.Tools.Introspection.Bounded do
       {:EXIT, ^worker, reason} ->
         exit({:ended, reason})
 
-      {:DOWN, ^caller, :process, _pid, _reason} ->
+      {:DOWN, ^owner, :process, _pid, _reason} ->
         Process.exit(worker, :kill)
     after
       timeout ->

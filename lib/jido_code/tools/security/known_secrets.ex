@@ -4,7 +4,7 @@ defmodule JidoCode.Tools.Security.KnownSecrets do
   surrounds them: verbatim and in their URL-, base64-, hex- and JSON-encoded forms.
 
   They come from the environment variables and the application environments under names that promise a secret, from the
-  password part of URLs among them, from the Erlang cookie, and from what the host registers with
+  password part of URLs among them, from the Erlang cookies, and from what the host registers with
   `JidoCode.Tools.Security.OutputSanitizer.register_secret/1`. Short or wordlike values are not taken (a development
   password `postgres` must not vanish from every text); those are redacted beside their names only.
 
@@ -78,13 +78,16 @@ defmodule JidoCode.Tools.Security.KnownSecrets do
           secret <- walk(core, Atom.to_string(key), value, @max_depth),
           do: secret
 
-    Enum.uniq(cookie() ++ environment ++ applications)
+    Enum.uniq(cookies() ++ environment ++ applications)
   end
 
-  defp cookie do
-    case Node.get_cookie() do
-      :nocookie -> []
-      cookie -> [Atom.to_string(cookie)]
+  # This node's, and those of the nodes that it is connected to.
+  defp cookies do
+    for node <- [node() | Node.list(:connected)],
+        cookie = :erlang.get_cookie(node),
+        cookie != :nocookie,
+        uniq: true do
+      Atom.to_string(cookie)
     end
   end
 

@@ -66,7 +66,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
       %{
         definition: definition(args),
         event: [:jido_code, :elixir, :ets_inspect],
-        label: {:argument, "operation"}
+        label: {:argument, "operation"},
+        at_node: true
       },
       args,
       context,

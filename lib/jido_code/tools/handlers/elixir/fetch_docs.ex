@@ -55,7 +55,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
       %{
         definition: Definitions.Elixir.fetch_elixir_docs(),
         event: [:jido_code, :elixir, :fetch_docs],
-        label: {:argument, "module"}
+        label: {:argument, "module"},
+        at_node: true
       },
       args,
       context,

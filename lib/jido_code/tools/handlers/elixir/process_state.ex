@@ -48,7 +48,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
       %{
         definition: Definitions.Elixir.get_process_state(),
         event: [:jido_code, :elixir, :process_state],
-        label: {:argument, "process"}
+        label: {:argument, "process"},
+        at_node: true
       },
       args,
       context,

@@ -60,7 +60,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
       %{
         definition: Definitions.Elixir.inspect_supervisor(),
         event: [:jido_code, :elixir, :supervisor_tree],
-        label: {:argument, "supervisor"}
+        label: {:argument, "supervisor"},
+        at_node: true
       },
       args,
       context,
