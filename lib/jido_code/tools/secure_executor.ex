@@ -347,7 +347,7 @@ defmodule JidoCode.Tools.SecureExecutor do
   end
 
   defp declared_timeout(handler) do
-    if function_exported?(handler, :security_properties, 0) do
+    if Code.ensure_loaded?(handler) and function_exported?(handler, :security_properties, 0) do
       case handler.security_properties() do
         %{timeout_ms: ms} when is_integer(ms) and ms > 0 -> ms
         _properties -> nil
