@@ -243,7 +243,7 @@ impl Keeper {
         match message {
             FromVm::Starting { doing } => {
                 vm.doing = doing;
-                self.tick();
+                self.tell_waiting();
             }
             FromVm::Ready => {
                 vm.ready = true;
@@ -302,6 +302,11 @@ impl Keeper {
     }
 
     fn tick(&mut self) {
+        reap_orphans(self.vm.as_ref().and_then(|vm| vm.child.id()));
+        self.tell_waiting();
+    }
+
+    fn tell_waiting(&mut self) {
         let Some(vm) = self.vm.as_ref().filter(|vm| !vm.ready) else {
             return;
         };
@@ -424,3 +429,18 @@ async fn sweep() {
 
 #[cfg(not(target_os = "linux"))]
 async fn sweep() {}
+
+/// Orphans of the VM's tree become this program's children; one that has ended stays in the table of processes until it is
+/// waited for. The VM itself is waited for elsewhere.
+#[cfg(target_os = "linux")]
+fn reap_orphans(vm: Option<u32>) {
+    use rustix::process::{WaitOptions, waitpid};
+    for pid in command_runner::tree::children() {
+        if u32::try_from(pid.as_raw_nonzero().get()).ok() != vm {
+            let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn reap_orphans(_vm: Option<u32>) {}

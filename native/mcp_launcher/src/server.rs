@@ -14,6 +14,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
@@ -27,6 +28,8 @@ const MAX_CALLS: usize = 32;
 /// How long a call waits for a project that starts: clients give up on a call after 60 seconds, and a call that they gave
 /// up on tells them nothing.
 const PATIENCE: Duration = Duration::from_secs(45);
+/// How deep arguments may nest: what the VM reads, less what they travel in.
+const MAX_DEPTH: usize = 60;
 /// How often progress is told.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -102,6 +105,15 @@ async fn tell(context: &RequestContext<RoleServer>, start: Instant, doing: Strin
     let _ = context.peer.notify_progress(progress).await;
 }
 
+/// The parser that made it takes up to 128 levels, which bounds the recursion.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => 1 + values.iter().map(depth).max().unwrap_or(0),
+        Value::Object(values) => 1 + values.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
 fn result(answer: Answer) -> CallToolResult {
     let content = vec![ContentBlock::text(answer.text)];
     let mut result = if answer.error {
@@ -160,6 +172,10 @@ impl ServerHandler for Server {
             return Ok(failure(what).into());
         };
         let arguments = request.arguments.unwrap_or_default();
+        if arguments.values().any(|value| depth(value) >= MAX_DEPTH) {
+            let what = format!("Arguments may nest up to {MAX_DEPTH} levels");
+            return Ok(failure(what).into());
+        }
         let call = self.project.call(request.name.into_owned(), arguments);
         let mut result = tokio::select! {
             result = self.answer(call, &context) => result,
