@@ -242,7 +242,7 @@ defmodule Mix.Tasks.Compile.JidoMcp do
   # Found at run time: this file is read before the library is compiled.
   defp write(file) do
     listing = apply(JidoCode.Tools.MCP.Listing, :build, [Mix.Project.config()[:version]])
-    {:ok, json} = apply(JidoCode.Tools.JSON, :encode, [listing])
+    json = encode(listing)
 
     if File.read(file) == {:ok, json} do
       # A confined command that compiles a project with this library in it can't; all that it costs is this look.
@@ -255,5 +255,19 @@ defmodule Mix.Tasks.Compile.JidoMcp do
     end
 
     {:ok, []}
+  end
+
+  # The first use of what cargo built: where it can't be loaded, this is the place to say why.
+  defp encode(listing) do
+    {:ok, json} = apply(JidoCode.Tools.JSON, :encode, [listing])
+    json
+  rescue
+    ErlangError ->
+      {_reason, why} =
+        :persistent_term.get({JidoCode.Tools.Security.Native, :load_error}, {:unknown, "unknown"})
+
+      Mix.raise(
+        "the native core of jido_code_tools can't be loaded: #{why}. mix deps.compile --force builds it anew"
+      )
   end
 end
