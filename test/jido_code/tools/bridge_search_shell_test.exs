@@ -219,7 +219,7 @@ defmodule JidoCode.Tools.LuaBridgeTest do
       {:ok, other} =
         LuaBridge.register(
           lua().init(),
-          [session_id: "other", granted_tier: :execute] ++ Keyword.delete(opts, :session_id)
+          [session_id: session <> "-other", granted_tier: :execute] ++ Keyword.delete(opts, :session_id)
         )
 
       on_exit(fn -> SecureExecutor.end_session(session <> "-other") end)

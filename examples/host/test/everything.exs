@@ -1,0 +1,99 @@
+defmodule JidoCode.Everything do
+  @moduledoc "A call of each of the library's eleven tools through the host's Executor, and what must come of it."
+
+  alias JidoCode.Session
+  alias JidoCode.Tools.{Executor, JSON, Result}
+
+  @doc "A session of its own, with its process."
+  def session!(root) do
+    <<a::32, b::16, _::4, c::12, _::2, d::14, e::48>> = :crypto.strong_rand_bytes(16)
+
+    id =
+      Enum.map_join([{a, 8}, {b, 4}, {0x4000 + c, 4}, {0x8000 + d, 4}, {e, 12}], "-", fn {number, digits} ->
+        number |> Integer.to_string(16) |> String.downcase() |> String.pad_leading(digits, "0")
+      end)
+
+    {:ok, _pid} = Session.Manager.start(id, root)
+    id
+  end
+
+  @doc "One call; the result with its content as data, where it is JSON."
+  def call(name, args, session, opts \\ []) do
+    {:ok, result} =
+      Executor.execute(
+        %{id: "call-1", name: name, arguments: args},
+        [context: %{session_id: session}] ++ opts
+      )
+
+    %Result{tool_call_id: "call-1", tool_name: ^name} = result
+
+    case result do
+      %Result{status: :ok, content: "{" <> _} -> {:ok, decoded(result.content)}
+      %Result{status: status} -> {status, result.content}
+    end
+  end
+
+  defp decoded(text) do
+    {:ok, data} = JSON.decode(text)
+    data
+  end
+
+  @doc """
+  `{tool, data}` for each of them, checked, in a session that may call them all. mix_task and run_exunit take longer than the
+  Executor's 30 seconds may allow.
+  """
+  def all(session, opts) do
+    call = fn name, args ->
+      {:ok, data} = call(name, args, session, [timeout: timeout(name)] ++ opts)
+      data
+    end
+
+    %{"state" => state, "type" => "genserver"} =
+      process = call.("get_process_state", %{"process" => "Stall.Till"})
+
+    true = state =~ "cents: 1250"
+    true = state =~ "[REDACTED]"
+
+    %{"tree" => tree} = supervisor = call.("inspect_supervisor", %{"supervisor" => "Stall.Supervisor"})
+    true = tree =~ "Stall.Till"
+
+    %{"result" => [row]} =
+      table = call.("ets_inspect", %{"operation" => "lookup", "table" => "stall_prices", "key" => ":plum"})
+
+    true = inspect(row) =~ "420"
+
+    %{"moduledoc" => "A market stall."} = docs = call.("fetch_elixir_docs", %{"module" => "Stall"})
+
+    %{"exit_code" => 0} = mix = call.("mix_task", %{"task" => "compile", "args" => ["--force"]})
+
+    %{"summary" => %{"total" => 2, "passed" => 1, "failed" => 1}} = tests = call.("run_exunit", %{})
+
+    %{"result" => "lib/stall.ex" <> _} = grep = call.("grep_search", %{"pattern" => "def price"})
+
+    %{"stdout" => "lib\nmix.exs\ntest\n", "exit_code" => 0} =
+      bash = call.("bash_execute", %{"command" => "ls | grep -v _build"})
+
+    %{"shell_id" => id} = background = call.("bash_background", %{"command" => "echo done"})
+    %{"output" => "done\n", "status" => "completed"} = output = call.("bash_output", %{"shell_id" => id})
+    %{"killed" => false} = kill = call.("kill_shell", %{"shell_id" => id})
+
+    [
+      {"get_process_state", process},
+      {"inspect_supervisor", supervisor},
+      {"ets_inspect", table},
+      {"fetch_elixir_docs", docs},
+      {"mix_task", mix},
+      {"run_exunit", tests},
+      {"grep_search", grep},
+      {"bash_execute", bash},
+      {"bash_background", background},
+      {"bash_output", output},
+      {"kill_shell", kill}
+    ]
+  end
+
+  @doc "The Executor's time for a tool: a little more than the tool's own maximum, where that is more than 30 seconds."
+  def timeout(name) when name in ["mix_task", "run_exunit"], do: 310_000
+  def timeout(name) when name in ["bash_execute", "bash_output"], do: 610_000
+  def timeout(_name), do: 35_000
+end

@@ -1,0 +1,51 @@
+defmodule JidoCode.TelemetryTest do
+  use ExUnit.Case, async: false
+
+  import JidoCode.Everything, only: [all: 2, call: 4, session!: 1]
+
+  alias JidoCode.Tools.{SecureExecutor, Telemetry}
+  alias JidoCode.Tools.Security.Permissions
+
+  setup do
+    session = session!(Path.expand("stall"))
+    on_exit(fn -> SecureExecutor.end_session(session) end)
+    %{session: session, opts: [executor: &SecureExecutor.run/3]}
+  end
+
+  test "every event of the table comes, with the keys that the table names", %{session: session, opts: opts} do
+    # Denied, allowed, redacted, killed, limited: together they emit all there is.
+    {:error, _denied} = call("ets_inspect", %{"operation" => "list"}, session, opts)
+    {:ok, :privileged} = Permissions.grant_tier(session, :privileged)
+    all(session, opts)
+    for _call <- 1..5, do: call("ets_inspect", %{"operation" => "list"}, session, opts)
+
+    {:ok, %{"shell_id" => id}} =
+      call("bash_background", %{"command" => "tail -n 1 /dev/stdin"}, session, opts)
+
+    {:ok, _killed} = call("kill_shell", %{"shell_id" => id}, session, opts)
+
+    for {event, {measured, described}} <- Telemetry.events() do
+      seen = for {^event, measurements, metadata} <- :ets.lookup(:events, event), do: {measurements, metadata}
+      assert seen != [], "not seen: #{inspect(event)}"
+
+      for {measurements, metadata} <- seen do
+        assert Enum.sort(Map.keys(measurements)) == Enum.sort(measured), inspect({event, measurements})
+        # The caller of the redactor adds its own.
+        own = if event == [:jido_code, :security, :output_sanitized], do: [:tool, :session_id], else: []
+        assert (Map.keys(metadata) -- described) -- own == [], inspect({event, metadata})
+        assert described -- Map.keys(metadata) == [], inspect({event, metadata})
+        assert Enum.all?(Map.values(measurements), &is_integer/1), inspect({event, measurements})
+      end
+    end
+  end
+
+  test "an observer that fails is detached, and costs the call nothing", %{session: session, opts: opts} do
+    event = [:jido_code, :elixir, :fetch_docs]
+    fails = fn ^event, %{duration: _}, %{task: "Stall"}, :config -> raise "no" end
+    :ok = :telemetry.attach("fails", event, fails, :config)
+    assert {:error, :already_exists} = :telemetry.attach("fails", event, fails, :config)
+
+    assert {:ok, _docs} = call("fetch_elixir_docs", %{"module" => "Stall"}, session, opts)
+    refute "fails" in Enum.map(:telemetry.list_handlers(event), & &1.id)
+  end
+end
