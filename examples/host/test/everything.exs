@@ -71,7 +71,7 @@ defmodule JidoCode.Everything do
     %{"result" => "lib/stall.ex" <> _} = grep = call.("grep_search", %{"pattern" => "def price"})
 
     %{"stdout" => "lib\nmix.exs\ntest\n", "exit_code" => 0} =
-      bash = call.("bash_execute", %{"command" => "ls | grep -v _build"})
+      bash = call.("bash_execute", %{"command" => "ls | grep -v -e _build -e pipe"})
 
     %{"shell_id" => id} = background = call.("bash_background", %{"command" => "echo done"})
     %{"output" => "done\n", "status" => "completed"} = output = call.("bash_output", %{"shell_id" => id})
@@ -90,6 +90,13 @@ defmodule JidoCode.Everything do
       {"bash_output", output},
       {"kill_shell", kill}
     ]
+  end
+
+  @doc "A pipe in the project: what reads it waits."
+  def pipe!(root) do
+    pipe = Path.join(root, "pipe-#{System.unique_integer([:positive])}")
+    {"", 0} = System.cmd("mkfifo", [pipe])
+    pipe
   end
 
   @doc "The Executor's time for a tool: a little more than the tool's own maximum, where that is more than 30 seconds."

@@ -1,7 +1,7 @@
 defmodule JidoCode.TelemetryTest do
   use ExUnit.Case, async: false
 
-  import JidoCode.Everything, only: [all: 2, call: 4, session!: 1]
+  import JidoCode.Everything, only: [all: 2, call: 4, pipe!: 1, session!: 1]
 
   alias JidoCode.Tools.{SecureExecutor, Telemetry}
   alias JidoCode.Tools.Security.Permissions

@@ -189,6 +189,15 @@ defmodule JidoCode.Tools.CommandTest do
       assert {"PATH", "/usr/local/bin:/usr/bin:/bin"} in Environment.build([], "/t", %{"PATH" => ".:bin"}, [])
     end
 
+    test "of a release has the machine's programs, not the release's" do
+      own = %{
+        "RELEASE_ROOT" => "/srv/app",
+        "PATH" => "/srv/app/erts-13/bin:/srv/app/bin:/srv/app2/bin:/usr/bin"
+      }
+
+      assert {"PATH", "/srv/app2/bin:/usr/bin"} in Environment.build([], "/t", own, [])
+    end
+
     test "the command gets exactly that environment", %{mark: mark} do
       names =
         for line <- String.split(out(run!(["env"], env: mark)), "\n", trim: true),

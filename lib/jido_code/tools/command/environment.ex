@@ -7,7 +7,8 @@ defmodule JidoCode.Tools.Command.Environment do
   a runtime load other code (`ERL_FLAGS`, `LD_PRELOAD`, `GIT_*`, ...) or that reads like a secret (`*_TOKEN`,
   `DATABASE_URL`, ...): a tool that needs one of these passes it in the option `:env`.
 
-  Relative entries of `PATH` are left out. They would find programs in the project's folder, where the command starts.
+  Relative entries of `PATH` are left out. They would find programs in the project's folder, where the command starts. So are
+  those of a release that this runs in: its `erl` starts that release and nothing else, and a project's `mix` needs the machine's.
   """
 
   @inherited ~w(
@@ -39,7 +40,7 @@ defmodule JidoCode.Tools.Command.Environment do
     inherited = Map.filter(own, fn {name, _value} -> inherited?(name, config) end)
 
     inherited
-    |> Map.update("PATH", @default_path, &absolute_path/1)
+    |> Map.update("PATH", @default_path, &path(&1, own["RELEASE_ROOT"]))
     |> Map.merge(%{"TERM" => "dumb", "TMPDIR" => temporary, "TMP" => temporary, "TEMP" => temporary})
     |> Map.merge(Map.new(additions))
     |> Enum.reject(fn {_name, value} -> value == nil end)
@@ -61,10 +62,15 @@ defmodule JidoCode.Tools.Command.Environment do
     String.starts_with?(name, @refused_prefixes) or String.contains?(name, @refused_parts)
   end
 
-  defp absolute_path(path) do
-    case path |> String.split(":") |> Enum.filter(&(Path.type(&1) == :absolute)) do
+  defp path(path, release) do
+    case path
+         |> String.split(":")
+         |> Enum.filter(&(Path.type(&1) == :absolute and not beneath?(&1, release))) do
       [] -> @default_path
       entries -> Enum.join(entries, ":")
     end
   end
+
+  defp beneath?(_entry, nil), do: false
+  defp beneath?(entry, folder), do: String.starts_with?(Path.expand(entry) <> "/", Path.expand(folder) <> "/")
 end
