@@ -62,6 +62,10 @@ defmodule JidoCode.Tools.Project.Mix do
       {:ok, result} ->
         {:error, "The project's mix.exs can't be loaded:\n" <> Output.text(result.stderr)}
 
+      # Seen in releases, which bring neither with them.
+      {:error, {:not_started, text}} ->
+        {:error, text <> ". A project's Mix is the machine's own: elixir and mix must be on this node's PATH"}
+
       {:error, reason} ->
         {:error, Command.explain(reason)}
     end
