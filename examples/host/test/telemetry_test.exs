@@ -19,10 +19,20 @@ defmodule JidoCode.TelemetryTest do
     all(session, opts)
     for _call <- 1..5, do: call("ets_inspect", %{"operation" => "list"}, session, opts)
 
-    {:ok, %{"shell_id" => id}} =
-      call("bash_background", %{"command" => "tail -n 1 /dev/stdin"}, session, opts)
-
+    pipe = pipe!(Path.expand("stall"))
+    on_exit(fn -> File.rm(pipe) end)
+    {:ok, %{"shell_id" => id}} = call("bash_background", %{"command" => "cat #{pipe}"}, session, opts)
     {:ok, _killed} = call("kill_shell", %{"shell_id" => id}, session, opts)
+
+    # One that ends by itself; its end is told when it is there.
+    tell = fn _event, %{exit_code: 0}, %{shell_id: id, status: :completed}, test ->
+      send(test, {:ended, id})
+    end
+
+    :ok = :telemetry.attach("ends", [:jido_code, :shell, :background_complete], tell, self())
+    {:ok, %{"shell_id" => ended}} = call("bash_background", %{"command" => "true"}, session, opts)
+    assert_receive {:ended, ^ended}, 20_000
+    :ok = :telemetry.detach("ends")
 
     for {event, {measured, described}} <- Telemetry.events() do
       seen = for {^event, measurements, metadata} <- :ets.lookup(:events, event), do: {measurements, metadata}
