@@ -163,7 +163,8 @@ defmodule JidoCode.Tools.Remote do
   """
   @spec release(t()) :: :ok
   def release(%__MODULE__{node: node}) do
-    if node in Node.list(:connected), do: :erpc.cast(node, Service, :release, [])
+    # A node that has nothing, or does not answer, needs nothing.
+    if node in Node.list(:connected), do: ask(node, Service, :release, [], @way_ms)
     :ok
   end
 

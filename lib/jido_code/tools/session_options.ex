@@ -50,6 +50,26 @@ defmodule JidoCode.Tools.SessionOptions do
   end
 
   @doc """
+  Whether the door starts the project's application in its own VM: as `--start` or `--no-start` says (the door's own switch), else
+  unless a node is looked at. A second copy of what runs there would want the same ports and do the same work.
+
+      iex> JidoCode.Tools.SessionOptions.start?([])
+      true
+      iex> JidoCode.Tools.SessionOptions.start?(node: "shop@localhost")
+      false
+      iex> JidoCode.Tools.SessionOptions.start?(node: "shop@localhost", start: true)
+      true
+  """
+  @spec start?(keyword()) :: boolean()
+  def start?(opts) do
+    case {Keyword.fetch(opts, :start), configured(opts)} do
+      {{:ok, start?}, _opts} -> start?
+      {:error, {:ok, opts}} -> not Keyword.has_key?(opts, :node)
+      {:error, {:error, _told_by_context}} -> true
+    end
+  end
+
+  @doc """
   The context for parsed options, on top of `defaults` (the door's own `:session_id` and `:project_root`).
 
   With `--node` it has `:node`, a `t:JidoCode.Tools.Remote.t/0`; nothing is connected yet, the first call does that, or

@@ -11,7 +11,7 @@ defmodule Mix.Tasks.Jido.Mcp.Serve do
 
   Those of `JidoCode.Tools.SessionOptions`, and
 
-    * `--no-start` - does not start the project's application
+    * `--no-start` - does not start the project's application; with `--node` it is started only by `--start`
     * `--socket PATH` - where the launcher listens
   """
 
@@ -69,7 +69,7 @@ defmodule Mix.Tasks.Jido.Mcp.Serve do
 
   defp start(connection, opts) do
     {task, doing} =
-      if Keyword.get(opts, :start, true),
+      if SessionOptions.start?(opts),
         do: {"app.start", "compiling and starting the project"},
         else: {"app.config", "compiling the project"}
 

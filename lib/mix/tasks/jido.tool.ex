@@ -15,6 +15,7 @@ defmodule Mix.Tasks.Jido.Tool do
       mix jido.tool call fetch_elixir_docs '{"module": "Enum", "function": "chunk_every"}'
       mix jido.tool call get_process_state '{"process": "MyApp.Worker"}' --tier privileged
       mix jido.tool call ets_inspect '{"operation": "list"}' --consent ets_inspect --audit
+      mix jido.tool call inspect_supervisor '{"supervisor": "MyApp.Supervisor"}' --tier privileged --node my_app@localhost
 
   ## Options
 
@@ -22,7 +23,8 @@ defmodule Mix.Tasks.Jido.Tool do
       see `JidoCode.Tools.SessionOptions`
     * `--json` - prints JSON for machines, a line a result: `{"name", "ok", "status", "result" or "error", "duration_us"}`
     * `--audit` - prints the audit trail at the end
-    * `--no-start` - does not start the project's application; there is little to look at then
+    * `--no-start` - does not start the project's application; there is little to look at then, unless on another node. With
+      `--node` it is started only by `--start`
 
   Results go to standard output; what Mix, the project and its logs print goes to standard error.
 
@@ -108,6 +110,7 @@ defmodule Mix.Tasks.Jido.Tool do
     results = calls.(%{context: context, json?: Keyword.get(opts, :json, false)})
     if opts[:audit], do: audit(context.session_id, opts)
     SecureExecutor.end_session(context.session_id)
+    SessionOptions.close(context)
     finish(results)
   end
 
@@ -123,7 +126,7 @@ defmodule Mix.Tasks.Jido.Tool do
   defp start(opts) do
     Console.quietly(fn ->
       Console.logs_to_stderr()
-      Mix.Task.run(if(Keyword.get(opts, :start, true), do: "app.start", else: "app.config"))
+      Mix.Task.run(if(SessionOptions.start?(opts), do: "app.start", else: "app.config"))
       {:ok, _started} = Application.ensure_all_started(:jido_code_tools)
     end)
   end

@@ -14,6 +14,46 @@ defmodule JidoCode.Tools.RemoteTest do
 
   @moduletag timeout: 120_000
 
+  describe "the cookie" do
+    setup do
+      names = ["JIDO_NODE_COOKIE", "RELEASE_COOKIE"]
+      before = Map.new(names, &{&1, System.get_env(&1)})
+      on_exit(fn -> System.put_env(before) end)
+      System.put_env(Map.new(names, &{&1, nil}))
+    end
+
+    defp cookie(opts) do
+      {:ok, remote} = Remote.new("shop@localhost", opts)
+      remote.cookie && remote.cookie.()
+    end
+
+    @tag :tmp_dir
+    test "is the one given, the environment's, or this VM's own", %{tmp_dir: folder} do
+      assert cookie([]) == nil
+
+      System.put_env("RELEASE_COOKIE", "of-the-release")
+      assert cookie([]) == "of-the-release"
+      System.put_env("JIDO_NODE_COOKIE", "for-this")
+      assert cookie([]) == "for-this"
+
+      file = Path.join(folder, "cookie")
+      File.write!(file, "from-a-file\n")
+      assert cookie(cookie_file: file) == "from-a-file"
+      assert cookie(cookie_file: file, cookie: "given") == "given"
+    end
+
+    @tag :tmp_dir
+    test "that is none is named by where it stands, not shown", %{tmp_dir: folder} do
+      file = Path.join(folder, "cookie")
+      File.write!(file, "two\nlines of it")
+      assert {:error, text} = Remote.new("shop@localhost", cookie_file: file)
+      assert text =~ file
+      refute text =~ "lines of it"
+      System.put_env("JIDO_NODE_COOKIE", String.duplicate("x", 300))
+      assert {:error, "JIDO_NODE_COOKIE holds no cookie" <> _} = Remote.new("shop@localhost")
+    end
+  end
+
   # Starting a node takes a second or more; one with the library, and nothing done to it, serves several tests.
   setup_all do
     %{shared: Peers.start!(library: :started)}

@@ -6,6 +6,7 @@ defmodule Mix.Tasks.Jido.ToolTest do
 
   alias JidoCode.Tools.Catalog
   alias JidoCode.Tools.JSON
+  alias JidoCode.Tools.Test.{CommandProcesses, Peers}
   alias Mix.Tasks.Jido.Tool
 
   @docs ~s({"module": "Enum", "function": "sum", "arity": 1})
@@ -252,6 +253,44 @@ defmodule Mix.Tasks.Jido.ToolTest do
       assert {argv, status, output} == {argv, 2, ""}
       assert errors =~ "mix jido.tool: "
       assert errors =~ "mix help jido.tool"
+    end
+  end
+
+  describe "on another node" do
+    setup do
+      on_exit(&Peers.leave/0)
+      file = Path.join(System.tmp_dir!(), "jido-cookie-#{System.pid()}")
+      on_exit(fn -> File.rm(file) end)
+      File.write!(file, Peers.cookie() <> "\n")
+      %{cookie: file}
+    end
+
+    test "looks at it, with consent on loan, and leaves nothing there", %{cookie: cookie} do
+      peer = Peers.start!()
+      look = ["call", "get_process_state", ~s({"process": "Till.Drawer"}), "--tier", "privileged", "--json"]
+      there = ["--node", peer.name, "--cookie-file", cookie]
+
+      {1, output, _errors} = run(look ++ there)
+      assert [%{"ok" => false, "error" => error}] = lines(output)
+      assert error =~ "--consent-load"
+
+      {0, output, _errors} = run(look ++ there ++ ["--consent-load"])
+      assert [%{"ok" => true, "result" => %{"node" => name, "state" => state}}] = lines(output)
+      assert name == peer.name
+      assert state =~ "coins: 12"
+
+      CommandProcesses.eventually(fn ->
+        Peers.on(peer, :code, :is_loaded, [JidoCode.Tools.Render]) == false
+      end)
+    end
+
+    test "says why it can't, and does not wait for ever", %{cookie: cookie} do
+      {1, output, _errors} =
+        run(["call", "fetch_elixir_docs", @docs, "--node", "nobody@127.0.0.1", "--cookie-file", cookie])
+
+      assert output =~ "Node nobody@127.0.0.1 can't be reached"
+      {2, _output, errors} = run(["call", "fetch_elixir_docs", @docs, "--node", "no name"])
+      assert errors =~ "--node takes a node's name"
     end
   end
 
