@@ -8,7 +8,7 @@ defmodule JidoCode.Tools.RemoteTest do
   alias JidoCode.Tools.{Remote, SecureExecutor}
   alias JidoCode.Tools.Remote.{Guest, Loader, Service}
   alias JidoCode.Tools.Security.AuditLogger
-  alias JidoCode.Tools.Test.Peers
+  alias JidoCode.Tools.Test.{Peers, Tree}
 
   doctest Remote
 
@@ -27,8 +27,7 @@ defmodule JidoCode.Tools.RemoteTest do
       remote.cookie && remote.cookie.()
     end
 
-    @tag :tmp_dir
-    test "is the one given, the environment's, or this VM's own", %{tmp_dir: folder} do
+    test "is the one given, the environment's, or this VM's own" do
       assert cookie([]) == nil
 
       System.put_env("RELEASE_COOKIE", "of-the-release")
@@ -36,16 +35,13 @@ defmodule JidoCode.Tools.RemoteTest do
       System.put_env("JIDO_NODE_COOKIE", "for-this")
       assert cookie([]) == "for-this"
 
-      file = Path.join(folder, "cookie")
-      File.write!(file, "from-a-file\n")
+      file = Path.join(Tree.new!(%{"cookie" => "from-a-file\n"}), "cookie")
       assert cookie(cookie_file: file) == "from-a-file"
       assert cookie(cookie_file: file, cookie: "given") == "given"
     end
 
-    @tag :tmp_dir
-    test "that is none is named by where it stands, not shown", %{tmp_dir: folder} do
-      file = Path.join(folder, "cookie")
-      File.write!(file, "two\nlines of it")
+    test "that is none is named by where it stands, not shown" do
+      file = Path.join(Tree.new!(%{"cookie" => "two\nlines of it"}), "cookie")
       assert {:error, text} = Remote.new("shop@localhost", cookie_file: file)
       assert text =~ file
       refute text =~ "lines of it"
