@@ -1,1 +1,2 @@
 ExUnit.start(capture_log: true)
+JidoCode.Tools.Test.Host.load()

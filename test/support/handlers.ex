@@ -1,9 +1,11 @@
 defmodule JidoCode.Tools.Test.Runs do
   @moduledoc """
-  A handler that does what its test tells it: `args["run"]` is a function of the context. It declares nothing.
+  A handler that does what its test tells it: `args["run"]` is a function of the context, or a map with it under `:call`. It
+  declares nothing.
   """
 
   @spec execute(map(), map()) :: term()
+  def execute(%{"run" => %{call: run}}, context), do: run.(context)
   def execute(%{"run" => run}, context), do: run.(context)
 end
 
@@ -19,6 +21,7 @@ defmodule JidoCode.Tools.Test.Declared do
   def security_properties, do: %{tier: :write, timeout_ms: 5_000}
 
   @impl true
+  def validate_security(%{"validate" => %{call: validate}}, context), do: validate.(context)
   def validate_security(%{"validate" => validate}, context), do: validate.(context)
   def validate_security(_args, _context), do: :ok
 
@@ -27,6 +30,7 @@ defmodule JidoCode.Tools.Test.Declared do
   def sanitize_output(value), do: value
 
   @spec execute(map(), map()) :: term()
+  def execute(%{"run" => %{call: run}}, context), do: run.(context)
   def execute(%{"run" => run}, context), do: run.(context)
 end
 

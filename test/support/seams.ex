@@ -3,8 +3,8 @@ defmodule JidoCode.Tools.Test.Seams do
   The ways in which a tool call reaches this library: by its own door, and through a host's Executor by each of the two seams.
   """
 
-  alias JidoCode.Tools.{Catalog, SecureExecutor}
-  alias JidoCode.Tools.Test.HostExecutor
+  alias JidoCode.Tools.SecureExecutor
+  alias JidoCode.Tools.Test.Host
 
   @type seam :: :call | :executor | :middleware
 
@@ -25,16 +25,10 @@ defmodule JidoCode.Tools.Test.Seams do
   def call(:call, name, args, context), do: SecureExecutor.call(name, args, context)
 
   def call(:executor, name, args, context) do
-    HostExecutor.execute(tools(), name, args,
-      context: context,
-      timeout: 120_000,
-      executor: &SecureExecutor.run/3
-    )
+    Host.execute(name, args, context: context, timeout: 120_000, executor: &SecureExecutor.run/3)
   end
 
   def call(:middleware, name, args, context) do
-    HostExecutor.execute(tools(), name, args, context: context, timeout: 120_000)
+    Host.execute(name, args, context: context, timeout: 120_000)
   end
-
-  defp tools, do: Enum.map(Catalog.all(), &HostExecutor.tool/1)
 end

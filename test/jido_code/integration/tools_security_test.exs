@@ -2,22 +2,15 @@ defmodule JidoCode.Integration.ToolsSecurityTest do
   # The host's switch is the whole VM's.
   use ExUnit.Case, async: false
 
-  alias JidoCode.Tools.{Catalog, SecureExecutor}
+  alias JidoCode.Tools.SecureExecutor
   alias JidoCode.Tools.Security.{AuditLogger, Middleware, Permissions, RateLimiter}
-  alias JidoCode.Tools.Test.{Declared, Events, Generate, HostExecutor, Runs}
+  alias JidoCode.Tools.Test.{Events, Generate, Host}
 
   setup do
     session = "integration-#{System.unique_integer([:positive])}"
     on_exit(fn -> SecureExecutor.end_session(session) end)
 
-    tools =
-      Enum.map(Catalog.all(), &HostExecutor.tool/1) ++
-        [
-          %HostExecutor.Tool{name: "runs", handler: Runs},
-          %HostExecutor.Tool{name: "declared", handler: Declared}
-        ]
-
-    %{session: session, context: %{session_id: session}, tools: tools}
+    %{session: session, context: %{session_id: session, project_root: File.cwd!()}}
   end
 
   defp switch_on do
@@ -47,17 +40,17 @@ defmodule JidoCode.Integration.ToolsSecurityTest do
         %{options: options(seam, context)}
       end
 
-      test "what is allowed answers", %{tools: tools, options: options} do
+      test "what is allowed answers", %{options: options} do
         args = %{"module" => "Enum", "function" => "sum", "arity" => 1}
-        assert {:ok, %{"module" => "Enum"}} = HostExecutor.execute(tools, "fetch_elixir_docs", args, options)
+        assert {:ok, %{"module" => "Enum"}} = Host.execute("fetch_elixir_docs", args, options)
       end
 
-      test "tiers block, and the trail says so", %{tools: tools, options: options, session: session} do
+      test "tiers block, and the trail says so", %{options: options, session: session} do
         for {name, args} <- [
               {"ets_inspect", %{"operation" => "list"}},
               {"runs", %{"run" => fn _ -> flunk("ran") end}}
             ] do
-          assert {:error, _text} = HostExecutor.execute(tools, name, args, options)
+          assert {:error, _text} = Host.execute(name, args, options)
         end
 
         assert [%{status: :blocked, tool: "runs"}, %{status: :blocked, tool: "ets_inspect"}] =
@@ -65,11 +58,10 @@ defmodule JidoCode.Integration.ToolsSecurityTest do
       end
 
       test "grants and consents open, for as long as the session lasts", %{
-        tools: tools,
         options: options,
         session: session
       } do
-        call = fn -> HostExecutor.execute(tools, "ets_inspect", %{"operation" => "list"}, options) end
+        call = fn -> Host.execute("ets_inspect", %{"operation" => "list"}, options) end
         assert {:error, _} = call.()
         {:ok, _} = Permissions.record_consent(session, "ets_inspect")
         assert {:ok, %{"result" => _}} = call.()
@@ -80,39 +72,37 @@ defmodule JidoCode.Integration.ToolsSecurityTest do
       end
 
       test "a call takes one rate slot, and rapid calls are limited", %{
-        tools: tools,
         options: options,
         session: session
       } do
         {:ok, :privileged} = Permissions.grant_tier(session, :privileged)
 
-        results =
-          for _ <- 1..8, do: HostExecutor.execute(tools, "ets_inspect", %{"operation" => "list"}, options)
+        results = for _ <- 1..8, do: Host.execute("ets_inspect", %{"operation" => "list"}, options)
 
         assert Enum.count(results, &match?({:ok, _}, &1)) == 5
         assert RateLimiter.get_count(session, "ets_inspect", 60_000) == 5
       end
 
-      test "secrets don't come out", %{tools: tools, options: options, session: session} do
+      test "secrets don't come out", %{options: options, session: session} do
         {:ok, :privileged} = Permissions.grant_tier(session, :privileged)
         secret = secret()
 
         args = %{
           "run" => fn _ ->
-            {:ok, %{"output" => "token=#{secret}", "password" => secret, list: [a: {secret}]}}
+            {:ok, %{"output" => "token=#{secret}", "password" => secret, "list" => [%{"a" => secret}]}}
           end
         }
 
-        assert {:ok, result} = HostExecutor.execute(tools, "runs", args, options)
+        assert {:ok, result} = Host.execute("runs", args, options)
         refute inspect(result) =~ secret
         assert %{"password" => "[REDACTED]"} = result
 
         args = %{"run" => fn _ -> {:error, "can't use #{secret}"} end}
-        assert {:error, reason} = HostExecutor.execute(tools, "runs", args, options)
+        assert {:error, reason} = Host.execute("runs", args, options)
         refute inspect(reason) =~ secret
       end
 
-      test "one check event a call", %{tools: tools, context: context, seam: seam} do
+      test "one check event a call", %{context: context, seam: seam} do
         test = self()
         id = make_ref()
         event = [:jido_code, :security, :middleware_check]
@@ -124,7 +114,7 @@ defmodule JidoCode.Integration.ToolsSecurityTest do
 
         :telemetry.attach(id, event, handle, nil)
         on_exit(fn -> :telemetry.detach(id) end)
-        HostExecutor.execute(tools, "fetch_elixir_docs", %{"module" => "Enum"}, options(seam, context))
+        Host.execute("fetch_elixir_docs", %{"module" => "Enum"}, options(seam, context))
         assert_received {:check, "fetch_elixir_docs"}
         refute_received {:check, _tool}
       end
@@ -137,7 +127,6 @@ defmodule JidoCode.Integration.ToolsSecurityTest do
     end
 
     test "a handler that fails in any way is an answer, not the caller's end", %{
-      tools: tools,
       options: options
     } do
       for run <- [
@@ -149,12 +138,12 @@ defmodule JidoCode.Integration.ToolsSecurityTest do
           ] do
         Permissions.grant_tier(options[:context].session_id, :privileged)
         RateLimiter.clear_session(options[:context].session_id)
-        assert {:error, text} = HostExecutor.execute(tools, "runs", %{"run" => run}, options)
+        assert {:error, text} = Host.execute("runs", %{"run" => run}, options)
         assert is_binary(text)
       end
     end
 
-    test "the host's own timeout ends the handler and what it started", %{tools: tools, options: options} do
+    test "the host's own timeout ends the handler and what it started", %{options: options} do
       test = self()
 
       run = fn _ ->
@@ -162,7 +151,7 @@ defmodule JidoCode.Integration.ToolsSecurityTest do
         Process.sleep(:infinity)
       end
 
-      assert HostExecutor.execute(tools, "runs", %{"run" => run}, [timeout: 300] ++ options) ==
+      assert Host.execute("runs", %{"run" => run}, [timeout: 300] ++ options) ==
                {:error, :timeout}
 
       assert_received {:processes, processes}
@@ -174,7 +163,6 @@ defmodule JidoCode.Integration.ToolsSecurityTest do
     end
 
     test "every outcome is in the trail, with the hash of its real arguments", %{
-      tools: tools,
       options: options,
       session: session
     } do
@@ -186,10 +174,13 @@ defmodule JidoCode.Integration.ToolsSecurityTest do
         {%{"run" => fn _ -> {:ok, 1} end, "validate" => fn _ -> {:error, "no"} end}, :blocked}
       ]
 
-      for {args, _status} <- calls, do: HostExecutor.execute(tools, "declared", args, options)
+      for {args, _status} <- calls, do: Host.execute("declared", args, options)
       entries = AuditLogger.get_audit_log(session, order: :asc)
       assert Enum.map(entries, & &1.status) == Enum.map(calls, &elem(&1, 1))
-      assert Enum.map(entries, & &1.args_hash) == Enum.map(calls, &AuditLogger.hash_args(elem(&1, 0)))
+
+      assert Enum.map(entries, & &1.args_hash) ==
+               Enum.map(calls, &AuditLogger.hash_args(Host.arguments(elem(&1, 0))))
+
       assert {:ok, _} = AuditLogger.verify()
     end
   end
