@@ -28,7 +28,7 @@ defmodule JidoCode.Tools.Config do
   @app :jido_code
 
   # Checked here as well, although others read them.
-  @read_at_calls [max_heap_words: 1, max_binary_bytes: 1, known_secrets_refresh_ms: 1]
+  @read_at_calls [max_heap_words: 1, max_binary_bytes: 1, known_secrets_refresh_ms: 1, node_linger_ms: 1]
 
   @doc """
   Reads the configuration again: tiers, rate limits, the audit log's size, the policies of Mix and of command lines. Raises `ArgumentError` for a wrong

@@ -285,6 +285,21 @@ defmodule JidoCode.Tools.RemoteTest do
       eventually(fn -> traces(peer) == before end)
     end
 
+    test "modules that lost their keeper get a new one, which gives them back", %{peer: peer, before: before} do
+      put_linger(300)
+      remote = remote(peer.name, consent_load: true)
+
+      for _round <- 1..3 do
+        assert {:ok, %{"state" => _}} = call(remote, "get_process_state", %{"process" => "Till.Drawer"})
+        keeper = Peers.on(peer, :erlang, :whereis, [Guest])
+        if is_pid(keeper), do: Peers.on(peer, :erlang, :exit, [keeper, :kill])
+      end
+
+      assert {:ok, %{"note" => note}} = call(remote, "get_process_state", %{"process" => "Till.Drawer"})
+      assert note =~ "does not have jido_code_tools"
+      eventually(fn -> traces(peer) == before end)
+    end
+
     test "another session's consent is not this one's", %{peer: peer} do
       assert {:ok, _} =
                call(remote(peer.name, consent_load: true), "get_process_state", %{"process" => "Till.Drawer"})

@@ -22,8 +22,12 @@ defmodule JidoCode.Tools.Remote.Guest do
   @spec origin() :: charlist()
   def origin, do: @origin
 
-  @doc "Starts keeping `modules`, unless somebody does. `linger` in milliseconds is how long they stay unused."
-  @spec start([module()], pos_integer()) :: :ok
+  @doc "Whether this node has a module on loan."
+  @spec lent?(module()) :: boolean()
+  def lent?(module), do: :code.is_loaded(module) == {:file, @origin}
+
+  @doc "Starts keeping `modules`; an error when somebody does. `linger` in milliseconds is how long they stay unused."
+  @spec start([module()], pos_integer()) :: :ok | :error
   def start(modules, linger) do
     {guest, monitor} = spawn_monitor(__MODULE__, :init, [modules, linger, self()])
 
@@ -33,7 +37,7 @@ defmodule JidoCode.Tools.Remote.Guest do
         :ok
 
       {:DOWN, ^monitor, :process, ^guest, _reason} ->
-        :ok
+        :error
     end
   end
 
@@ -115,7 +119,9 @@ defmodule JidoCode.Tools.Remote.Guest do
   # Nobody may lend while the modules go; the runtime frees the lock when this process has ended.
   defp leave(state) do
     if :global.set_lock(lock(self()), [node()], 0) do
-      lent = for module <- state.modules, :code.is_loaded(module) == {:file, @origin}, do: module
+      lent = Enum.filter(state.modules, &lent?/1)
+      # A module with old code is not deleted.
+      :lists.foreach(&:code.soft_purge/1, lent)
       :lists.foreach(&:code.delete/1, lent)
 
       # The last call, from which nothing returns here: this module's code is no longer in use then and goes with the others.

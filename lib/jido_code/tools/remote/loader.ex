@@ -170,6 +170,7 @@ defmodule JidoCode.Tools.Remote.Loader do
          {:ok, about} <- about(node) do
       fits(about, node)
     else
+      {:ok, :error} -> {:error, Remote.explain(:crashed, node)}
       {:ok, about} -> fits(about, node)
       {:error, failure} when is_atom(failure) -> {:error, Remote.explain(failure, node)}
       {:error, text} -> {:error, text}
@@ -187,7 +188,9 @@ defmodule JidoCode.Tools.Remote.Loader do
   end
 
   defp load(node) do
-    with {:ok, binaries} <- binaries() do
+    # Modules that lost their keeper are replaced, which takes that none has old code.
+    with {:ok, binaries} <- binaries(),
+         {:ok, _purged} <- Remote.ask(node, :lists, :map, [&:code.soft_purge/1, @lent], @ask_ms) do
       case Remote.ask(node, :code, :atomic_load, [binaries], @load_ms) do
         {:ok, :ok} ->
           :ok

@@ -23,12 +23,13 @@ defmodule JidoCode.Tools.Remote.Service do
   @spec version() :: String.t()
   def version, do: @version
 
-  @doc "What is there. `:going` when borrowed modules are just being given back."
+  @doc "What is there. `:going` when borrowed modules have nobody who keeps them, or are just being given back."
   @spec open() :: about() | :going
   def open do
     case Guest.touch() do
+      :ok -> about(true)
+      :none -> if Guest.lent?(__MODULE__), do: :going, else: about(false)
       :gone -> :going
-      touched -> about(touched == :ok)
     end
   end
 
