@@ -4,14 +4,13 @@ defmodule JidoCode.Tools.Application do
   use Application
 
   alias JidoCode.Tools.Config
-  alias JidoCode.Tools.Security.{CommandPolicy, Core, MixPolicy}
+  alias JidoCode.Tools.Security.Core
 
   @impl true
   def start(_type, _args) do
     # First: nothing may be called before its state exists, and a wrong configuration stops the start here.
     Core.start()
-    MixPolicy.reload()
-    CommandPolicy.reload()
+    Config.start()
     # Calls to :telemetry are skipped while it is not loaded, and nothing else may have loaded it yet.
     Code.ensure_loaded(:telemetry)
 

@@ -36,10 +36,24 @@ defmodule JidoCode.Tools.Config do
   """
   @spec reload() :: :ok
   def reload do
+    # Each of these raises before it changes anything; what follows can't fail.
+    policies = load_policies!()
     Core.reload(Core.default())
-    MixPolicy.reload()
-    CommandPolicy.reload()
-    :ok
+    put_policies(policies)
+  end
+
+  @doc false
+  @spec start() :: :ok
+  def start, do: put_policies(load_policies!())
+
+  defp load_policies! do
+    mix = MixPolicy.load!()
+    {mix, CommandPolicy.load!(mix)}
+  end
+
+  defp put_policies({mix, commands}) do
+    MixPolicy.put(mix)
+    CommandPolicy.put(commands)
   end
 
   @doc "The value of `key`, unchecked: for keys that are read at each call."
@@ -164,8 +178,19 @@ defmodule JidoCode.Tools.Config do
 
   defp fields!(value), do: invalid!(:redaction_fields, "a list", value)
 
+  @doc "The strings of `key`. Raises `ArgumentError` for anything but a list of strings."
+  @spec strings!(atom(), [String.t()]) :: [String.t()]
+  def strings!(key, default) do
+    strings = with nil <- get(key), do: default
+
+    if is_list(strings) and Enum.all?(strings, &is_binary/1),
+      do: strings,
+      else: invalid!(key, "a list of strings", strings)
+  end
+
+  @doc "Raises `ArgumentError` for a key with a wrong value."
   @spec invalid!(atom(), String.t(), term()) :: no_return()
-  defp invalid!(key, expected, value) do
+  def invalid!(key, expected, value) do
     raise ArgumentError,
           "config :jido_code, #{inspect(key)} takes #{expected}, got: #{inspect(value, limit: 5)}"
   end

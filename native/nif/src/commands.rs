@@ -51,6 +51,8 @@ fn command_git_environment() -> Vec<(String, String)> {
 
 /// `{:ok, folder, steps}`, `{:denied, denial}`, or `{:error, kind, message}` for what the disk says against it.
 ///
+/// With `aliases`, a Mix task that is on no list is left for the caller to judge by the project's aliases.
+///
 /// A step is `{connector, negated?, commands}`, a command `{argv, redirections, network?, git?, mix_call | nil}`.
 #[rustler::nif(schedule = "DirtyIo")]
 fn command_plan<'a>(
@@ -59,6 +61,7 @@ fn command_plan<'a>(
     root: Binary<'a>,
     cwd: &'a str,
     line: &'a str,
+    aliases: bool,
 ) -> Term<'a> {
     let root = Path::new(OsStr::from_bytes(root.as_slice()));
     let boundary = match Boundary::open(root) {
@@ -68,6 +71,7 @@ fn command_plan<'a>(
     let place = Place {
         root: root.to_str(),
         cwd,
+        aliases,
     };
     let plan = match policy.0.check(line, place) {
         Ok(plan) => plan,

@@ -10,4 +10,5 @@ pub mod mix_policy;
 pub mod path_boundary;
 pub mod permissions;
 pub mod rate_limiter;
+pub mod refusal;
 pub mod sanitizer;

@@ -11,6 +11,7 @@ use security_core::command_policy::{
     BoundPlan, CommandGrammar, CommandPolicy, Connector, Denial, DenialKind, Hardening, Kind,
     LAUNCHERS, Network, PathMode, Place, Plan, Reason, SHELLS, Target, Word, git_hardening,
 };
+use security_core::mix_policy;
 use security_core::path_boundary::Boundary;
 use serde::Deserialize;
 
@@ -60,6 +61,7 @@ fn every_vector_is_decided_as_written() {
         let place = Place {
             root: Some("/proj"),
             cwd: &vector.cwd,
+            ..Place::default()
         };
         let got = policy.check(&line, place);
         let shown: String = line.chars().take(80).collect();
@@ -119,6 +121,7 @@ fn check(line: &str) -> Result<Plan, Box<Denial>> {
         Place {
             root: Some("/proj"),
             cwd: "",
+            ..Place::default()
         },
     )
 }
@@ -365,6 +368,51 @@ fn a_denial_says_where_and_what_instead() {
 }
 
 #[test]
+fn a_task_on_no_list_is_left_to_who_knows_the_aliases_and_to_nobody_else() {
+    let policy = CommandPolicy::new();
+    let place = Place {
+        aliases: true,
+        ..Place::default()
+    };
+    let plan = policy
+        .check("MIX_ENV=test mix check --all | head", place)
+        .unwrap();
+    let command = &plan.steps[0].commands[0];
+    let call = command.mix.as_ref().unwrap();
+    assert_eq!(
+        (call.task.as_str(), call.env.as_deref()),
+        ("check", Some("test"))
+    );
+    assert_eq!(call.args, ["--all"]);
+    // Its steps may fetch dependencies.
+    assert_eq!(command.hardening, Hardening::Git);
+
+    let kind = |line, place| {
+        let denial = policy.check(line, place).unwrap_err();
+        (denial.kind, denial.mix.map(|mix| mix.kind))
+    };
+    assert_eq!(
+        kind("mix check", Place::default()),
+        (
+            DenialKind::MixRefused,
+            Some(mix_policy::DenialKind::TaskNotAllowed)
+        )
+    );
+    for (line, why) in [
+        ("mix release", mix_policy::DenialKind::TaskBlocked),
+        ("mix -e x", mix_policy::DenialKind::InvalidTaskName),
+        ("mix test -r x.exs", mix_policy::DenialKind::OptionRefused),
+        ("MIX_ENV=prod mix test", mix_policy::DenialKind::EnvBlocked),
+    ] {
+        assert_eq!(
+            kind(line, place),
+            (DenialKind::MixRefused, Some(why)),
+            "{line}"
+        );
+    }
+}
+
+#[test]
 fn users_add_commands_but_no_shells() {
     let policy = CommandPolicy::new()
         .allow_command(CommandGrammar::any_with_paths_checked("jq"))
@@ -381,6 +429,7 @@ fn users_add_commands_but_no_shells() {
     let place = Place {
         root: Some("/proj"),
         cwd: "",
+        ..Place::default()
     };
     for line in [
         "jq .a x.json",
@@ -457,6 +506,7 @@ impl Project {
                 Place {
                     root: Some(&root),
                     cwd: "",
+                    ..Place::default()
                 },
             )
             .map_err(|d| d.kind.as_str())?;

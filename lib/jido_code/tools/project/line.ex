@@ -20,7 +20,7 @@ defmodule JidoCode.Tools.Project.Line do
   def prepare(tool, line, folder, context, deadline) do
     with {:ok, root} <- root(context),
          {:ok, folder} <- folder(root, folder),
-         {:ok, plan} <- CommandPolicy.plan(line, root, folder),
+         {:ok, plan} <- CommandPolicy.plan(line, root, folder, aliases: true),
          :ok <- approve_mix(plan, deadline) do
       {:ok, {plan.steps, options(tool, plan, root)}}
     end

@@ -28,6 +28,8 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
   alias JidoCode.Tools.{Command, Config}
   alias JidoCode.Tools.Security.{MixPolicy, Native}
 
+  import JidoCode.Tools.Security.Refusal, only: [because: 1, instead: 1]
+
   @typedoc """
   `steps` is a plan for `JidoCode.Tools.Command`, `cwd` the folder it runs in, `network` what it needs, and `mix` the calls of
   Mix in it, whose aliases are still to be judged.
@@ -39,12 +41,18 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
           mix: [{task :: String.t(), args :: [String.t()], env :: String.t() | nil}]
         }
 
+  @opaque policy :: reference()
+
   @doc """
   Judges a line that is to run in `folder`, relative to the project's root, and follows its paths on disk.
+
+  With `aliases: true` a Mix task that is on no list, and not blocked, is left in `mix` for the caller, who must judge all of
+  these calls with the project's aliases; without it, such a task is refused.
   """
-  @spec plan(String.t(), String.t(), String.t()) :: {:ok, plan()} | {:error, String.t()}
-  def plan(line, root, folder \\ "") when is_binary(line) and is_binary(root) and is_binary(folder) do
-    case Native.command_plan(policy(), root, folder, line) do
+  @spec plan(String.t(), String.t(), String.t(), aliases: boolean()) :: {:ok, plan()} | {:error, String.t()}
+  def plan(line, root, folder \\ "", opts \\ [])
+      when is_binary(line) and is_binary(root) and is_binary(folder) do
+    case Native.command_plan(policy(), root, folder, line, Keyword.get(opts, :aliases, false)) do
       {:ok, cwd, steps} -> assemble(cwd, steps)
       {:denied, denial} -> {:error, format(denial)}
       {:error, kind, text} -> {:error, on_disk(kind, text)}
@@ -93,7 +101,7 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
 
     case kind do
       "command_not_allowed" ->
-        "Command not allowed: #{subject}." <> allowed(allowed)
+        "Command not allowed: #{subject}." <> instead(allowed)
 
       "shell_interpreter_blocked" ->
         "Shell interpreters are blocked: #{subject}. Give the command itself."
@@ -132,31 +140,31 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
         mix_refused(mix)
 
       "subcommand_not_allowed" ->
-        "#{about}subcommand not allowed: #{subject}#{why(reason)}." <> allowed(allowed)
+        "#{about}subcommand not allowed: #{subject}#{because(reason)}." <> instead(allowed)
 
       "network_blocked" ->
         "#{about}talks to other machines, which is off. " <> config_hint(allowed)
 
       "unknown_option" ->
-        "#{about}option not allowed: #{subject}." <> allowed(allowed)
+        "#{about}option not allowed: #{subject}." <> instead(allowed)
 
       "option_refused" ->
-        "#{about}option not allowed: #{subject}#{why(reason)}." <> allowed(allowed)
+        "#{about}option not allowed: #{subject}#{because(reason)}." <> instead(allowed)
 
       "missing_value" ->
-        "#{about}#{subject} needs a value." <> allowed(allowed)
+        "#{about}#{subject} needs a value." <> instead(allowed)
 
       "unexpected_value" ->
         "#{about}#{subject} takes no value"
 
       "invalid_value" ->
-        "#{about}wrong value: #{subject}#{why(reason)}." <> allowed(allowed)
+        "#{about}wrong value: #{subject}#{because(reason)}." <> instead(allowed)
 
       "unexpected_argument" ->
-        "#{about}one argument too many: #{subject}." <> allowed(allowed)
+        "#{about}one argument too many: #{subject}." <> instead(allowed)
 
       "missing_argument" ->
-        "#{about}an argument is missing." <> allowed(allowed)
+        "#{about}an argument is missing." <> instead(allowed)
 
       "glob_not_allowed" ->
         "#{about}a file name pattern is not allowed here: #{subject}"
@@ -195,50 +203,29 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
     })
   end
 
-  defp allowed([]), do: ""
-  defp allowed(allowed), do: " Allowed: " <> Enum.join(allowed, ", ")
-
   defp config_hint([key | _rest]), do: "A person can set config :jido_code, #{key}: true."
   defp config_hint([]), do: "A person can allow it in config :jido_code."
-
-  defp why("runs_program"), do: ", it runs another program"
-  defp why("evaluates_code"), do: ", it runs code that is not a file of the project"
-  defp why("follows_links"), do: ", it follows links, which may lead out of the project"
-  defp why("leaves_project"), do: ", it works outside the project"
-  defp why("changes_settings"), do: ", it changes settings"
-  defp why("interactive"), do: ", it waits for a person"
-  defp why("never_ends"), do: ", it never ends by itself"
-  defp why("deletes_by_search"), do: ", it removes files by a search"
-  defp why("writes_file"), do: ", it writes a file that can't be checked"
-  defp why("changes_dependencies"), do: ", it changes what the project depends on"
-  defp why("use_parameter"), do: ", the tool has a parameter for it"
-  defp why(_other), do: ""
 
   defp on_disk("outside", text), do: "Path traversal not allowed: #{text} (it leads out of the project)"
   defp on_disk("protected_path", text), do: "This path must not be changed by a tool: #{text}"
   defp on_disk(_kind, text), do: text
 
   @doc false
-  # Reads the configuration and builds the policy; at start, and by `JidoCode.Tools.Config.reload/0`.
-  @spec reload() :: reference()
-  def reload do
-    network? = Config.get(:git_network, false) == true
-    push? = Config.get(:git_push, false) == true
-    policy = Native.command_policy_new(MixPolicy.native(), names!(), network?, push?)
-    :persistent_term.put(__MODULE__, policy)
-    policy
+  # The policy of the configuration, with this policy for `mix`. Raises `ArgumentError` for a wrong value.
+  @spec load!(MixPolicy.policy()) :: policy()
+  def load!(mix) do
+    Native.command_policy_new(
+      mix,
+      Config.strings!(:allowed_commands, []),
+      Config.get(:git_network, false) == true,
+      Config.get(:git_push, false) == true
+    )
   end
 
-  defp policy, do: :persistent_term.get(__MODULE__, nil) || reload()
+  @doc false
+  @spec put(policy()) :: :ok
+  def put(policy), do: :persistent_term.put(__MODULE__, policy)
 
-  defp names! do
-    names = Config.get(:allowed_commands, [])
-
-    if is_list(names) and Enum.all?(names, &is_binary/1) do
-      names
-    else
-      raise ArgumentError,
-            "config :jido_code, :allowed_commands takes a list of strings, got: #{inspect(names, limit: 5)}"
-    end
-  end
+  # Not there where the application was never started: the policy works without it.
+  defp policy, do: :persistent_term.get(__MODULE__, nil) || load!(MixPolicy.native())
 end

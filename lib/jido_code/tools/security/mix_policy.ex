@@ -31,6 +31,8 @@ defmodule JidoCode.Tools.Security.MixPolicy do
   alias JidoCode.Tools.Config
   alias JidoCode.Tools.Security.Native
 
+  import JidoCode.Tools.Security.Refusal, only: [because: 1, instead: 1, instead: 2]
+
   @typedoc """
   `kind` and `reason` are words of the native core, such as `"unknown_option"` and `"evaluates_code"`; `allowed` is what may
   stand in the argument's place; `alias` is the alias and the number of its step, from 0, when a step was refused.
@@ -103,10 +105,10 @@ defmodule JidoCode.Tools.Security.MixPolicy do
         "Mix task is blocked: #{task}. It is never run by a tool."
 
       "task_not_allowed" ->
-        "Mix task not allowed: #{task}." <> allowed(denial, " Allowed: ")
+        "Mix task not allowed: #{task}." <> instead(denial.allowed)
 
       "env_blocked" ->
-        "Environment '#{argument}' is blocked for safety." <> allowed(denial, " Allowed: ")
+        "Environment '#{argument}' is blocked for safety." <> instead(denial.allowed)
 
       "too_many_arguments" ->
         about <> "too many arguments"
@@ -127,10 +129,10 @@ defmodule JidoCode.Tools.Security.MixPolicy do
         about <> "this path is not for tools: #{argument}"
 
       "unknown_option" ->
-        about <> "option not allowed: #{argument}." <> allowed(denial, " Allowed: ")
+        about <> "option not allowed: #{argument}." <> instead(denial.allowed)
 
       "option_refused" ->
-        about <> "option not allowed: #{argument}, #{reason(denial.reason)}." <> allowed(denial, " Allowed: ")
+        about <> "option not allowed: #{argument}#{because(denial.reason)}." <> instead(denial.allowed)
 
       "missing_value" ->
         about <> "#{argument} needs a value"
@@ -139,10 +141,10 @@ defmodule JidoCode.Tools.Security.MixPolicy do
         about <> "#{argument} takes no value"
 
       "invalid_value" ->
-        about <> "wrong value: #{argument}." <> allowed(denial, " Expected: ")
+        about <> "wrong value: #{argument}." <> instead(denial.allowed, "Expected")
 
       "unexpected_argument" ->
-        about <> "takes no such argument: #{argument}." <> allowed(denial, " Expected: ")
+        about <> "takes no such argument: #{argument}." <> instead(denial.allowed, "Expected")
 
       "outside_test_paths" ->
         about <>
@@ -171,19 +173,6 @@ defmodule JidoCode.Tools.Security.MixPolicy do
 
   defp alias_hint(_kind), do: ""
 
-  defp allowed(%{allowed: []}, _label), do: ""
-  defp allowed(%{allowed: allowed}, label), do: label <> Enum.join(allowed, ", ")
-
-  defp reason("evaluates_code"), do: "it runs code of the caller's choice"
-  defp reason("leaves_project"), do: "it works outside the project"
-  defp reason("reads_standard_input"), do: "it waits for standard input, which is closed"
-  defp reason("never_ends"), do: "it never ends by itself"
-  defp reason("opens_program"), do: "it starts another program"
-  defp reason("writes_project"), do: "it overwrites files nobody named"
-  defp reason("changes_dependencies"), do: "it unpins every dependency at once"
-  defp reason("hides_failure"), do: "it makes a failure look like success"
-  defp reason(_other), do: "it is not on the task's list"
-
   defp denial({kind, task, argument, reason, allowed, place}) do
     %{kind: kind, task: task, argument: argument, reason: reason, allowed: allowed, alias: place}
   end
@@ -194,22 +183,23 @@ defmodule JidoCode.Tools.Security.MixPolicy do
   def native, do: policy()
 
   @doc false
-  # Reads the configuration and builds the policy; at start, and by `JidoCode.Tools.Config.reload/0`.
-  @spec reload() :: policy()
-  def reload do
-    policy = Native.mix_policy_new(settings!())
-    :persistent_term.put(__MODULE__, policy)
-    policy
-  end
+  # The policy of the configuration. Raises `ArgumentError` for a wrong value.
+  @spec load!() :: policy()
+  def load!, do: Native.mix_policy_new(settings!())
 
-  defp policy, do: :persistent_term.get(__MODULE__, nil) || reload()
+  @doc false
+  @spec put(policy()) :: :ok
+  def put(policy), do: :persistent_term.put(__MODULE__, policy)
+
+  # Not there where the application was never started: the policy works without it.
+  defp policy, do: :persistent_term.get(__MODULE__, nil) || load!()
 
   defp settings! do
     %{
       tasks: tasks!(:allowed_tasks),
       alias_tasks: tasks!(:alias_tasks),
-      trusted_aliases: names!(:trusted_aliases, Config.get(:trusted_aliases, [])),
-      test_paths: names!(:test_paths, test_paths())
+      trusted_aliases: Config.strings!(:trusted_aliases, []),
+      test_paths: Config.strings!(:test_paths, @test_paths)
     }
   end
 
@@ -218,7 +208,7 @@ defmodule JidoCode.Tools.Security.MixPolicy do
   defp tasks!(key) do
     case Config.get(key, []) do
       tasks when is_list(tasks) -> Enum.map(tasks, &task!(key, &1))
-      value -> invalid!(key, "a list", value)
+      value -> Config.invalid!(key, "a list", value)
     end
   end
 
@@ -228,20 +218,9 @@ defmodule JidoCode.Tools.Security.MixPolicy do
     if Enum.all?(options, &match?({option, kind} when is_binary(option) and kind in @kinds, &1)) do
       {name, for({option, kind} <- options, do: {String.trim_leading(option, "-"), kind})}
     else
-      invalid!(key, "options as {\"name\", kind} with a kind of #{inspect(@kinds)}", task)
+      Config.invalid!(key, "options as {\"name\", kind} with a kind of #{inspect(@kinds)}", task)
     end
   end
 
-  defp task!(key, value), do: invalid!(key, "task names, or {name, options}", value)
-
-  defp names!(key, names) do
-    if is_list(names) and Enum.all?(names, &is_binary/1),
-      do: names,
-      else: invalid!(key, "a list of strings", names)
-  end
-
-  defp invalid!(key, expected, value) do
-    raise ArgumentError,
-          "config :jido_code, #{inspect(key)} takes #{expected}, got: #{inspect(value, limit: 5)}"
-  end
+  defp task!(key, value), do: Config.invalid!(key, "task names, or {name, options}", value)
 end

@@ -72,7 +72,7 @@ defmodule JidoCode.Tools.Security.Native do
   def command_policy_new(_mix, _names, _git_network, _git_push), do: missing()
   def command_policy_names(_policy), do: missing()
   def command_git_environment(), do: missing()
-  def command_plan(_policy, _root, _cwd, _line), do: missing()
+  def command_plan(_policy, _root, _cwd, _line, _aliases), do: missing()
   def path_resolve(_root, _path), do: missing()
 
   def term_within(_term, _words), do: missing()

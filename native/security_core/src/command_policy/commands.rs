@@ -2,7 +2,7 @@
 
 use super::Reason;
 use super::Reason::{
-    DeletesBySearch, FollowsLinks, Interactive, LeavesProject, NeverEnds, RunsProgram, WritesFile,
+    DeletesBySearch, FollowsLinks, LeavesProject, NeverEnds, RunsProgram, WaitsForInput, WritesFile,
 };
 use super::grammar::{CommandGrammar, Kind, PathMode, one_of};
 use Kind::{Name, Number, Text};
@@ -215,7 +215,7 @@ fn writing() -> Vec<CommandGrammar> {
             .may_take("update", one_of("all none older none-fail"))
             .takes("t target-directory", WRITE)
             .takes("S suffix", Name)
-            .refuses("i interactive", Interactive)
+            .refuses("i interactive", WaitsForInput)
     };
     vec![
         command("test").test_expression(),
@@ -239,7 +239,7 @@ fn writing() -> Vec<CommandGrammar> {
         command("rmdir").flags("p v parents verbose ignore-fail-on-non-empty").rest(DELETE).at_least(1),
         command("rm")
             .flags("d f r R v dir force recursive verbose one-file-system preserve-root")
-            .refuses("i I interactive", Interactive)
+            .refuses("i I interactive", WaitsForInput)
             .refuses("no-preserve-root", LeavesProject)
             .rest(DELETE)
             .at_least(1),

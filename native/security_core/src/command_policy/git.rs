@@ -1,7 +1,7 @@
 //! Git: the subcommands that work on the local repository, and those that talk to others, which are off by default.
 
 use super::Reason::{
-    ChangesSettings, EvaluatesCode, Interactive, LeavesProject, RunsProgram, WritesFile,
+    ChangesSettings, EvaluatesCode, LeavesProject, RunsProgram, WaitsForInput, WritesFile,
 };
 use super::grammar::{CommandGrammar, Kind, PathMode, one_of};
 use super::programs::Hardening;
@@ -192,7 +192,7 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
                 .takes("u set-upstream-to", Revision)
                 .takes("sort", Name)
                 .takes("format", GitFormat)
-                .refuses("edit-description", Interactive)
+                .refuses("edit-description", WaitsForInput)
                 .rest(Revision),
         )
         .subcommand(
@@ -205,14 +205,14 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
                 .takes("sort cleanup", Name)
                 .takes("format", GitFormat)
                 .refuses("s u v sign local-user verify", RunsProgram)
-                .refuses("e edit", Interactive)
+                .refuses("e edit", WaitsForInput)
                 .rest(Revision),
         )
         .subcommand(
             command("add")
                 .flags("A u n v f N all no-all update dry-run verbose force intent-to-add ignore-errors ignore-missing renormalize sparse refresh")
                 .takes("chmod", one_of("+x -x"))
-                .refuses("p i e patch interactive edit", Interactive)
+                .refuses("p i e patch interactive edit", WaitsForInput)
                 .refuses("pathspec-from-file", LeavesProject)
                 .rest(READ),
         )
@@ -228,7 +228,7 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
                 .takes("cleanup", one_of("strip whitespace verbatim scissors default"))
                 .may_take("u untracked-files", Name)
                 .refuses("S gpg-sign", RunsProgram)
-                .refuses("p e c t patch interactive edit reedit-message template", Interactive)
+                .refuses("p e c t patch interactive edit reedit-message template", WaitsForInput)
                 .refuses("pathspec-from-file", LeavesProject)
                 .rest(READ),
         )
@@ -237,7 +237,7 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
                 .flags("S W q m staged worktree quiet ours theirs merge overlay no-overlay ignore-unmerged progress no-progress ignore-skip-worktree-bits")
                 .takes("s source", Revision)
                 .takes("conflict", Name)
-                .refuses("p patch", Interactive)
+                .refuses("p patch", WaitsForInput)
                 .refuses("pathspec-from-file recurse-submodules", LeavesProject)
                 .rest(WRITE)
                 .at_least(1),
@@ -251,7 +251,7 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
                 .may_take("t track", one_of("direct inherit"))
                 .takes("b B orphan", Revision)
                 .takes("conflict", Name)
-                .refuses("p patch", Interactive)
+                .refuses("p patch", WaitsForInput)
                 .refuses("pathspec-from-file recurse-submodules", LeavesProject)
                 .rest(RevisionOrPath),
         )
@@ -268,14 +268,14 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
             command("stash")
                 .flags("u k q S a include-untracked keep-index no-keep-index quiet staged all")
                 .takes("m message", Text)
-                .refuses("p patch", Interactive)
+                .refuses("p patch", WaitsForInput)
                 .refuses("pathspec-from-file", LeavesProject)
                 .refuses_subcommands("clear create store branch save import export", ChangesSettings)
                 .subcommand(
                     command("push")
                         .flags("u k q S a include-untracked keep-index no-keep-index quiet staged all")
                         .takes("m message", Text)
-                        .refuses("p patch", Interactive)
+                        .refuses("p patch", WaitsForInput)
                         .refuses("pathspec-from-file", LeavesProject)
                         .rest(READ),
                 )
@@ -288,7 +288,7 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
         .subcommand(
             command("reset")
                 .flags("q N soft mixed hard merge keep quiet no-quiet intent-to-add refresh no-refresh")
-                .refuses("p patch", Interactive)
+                .refuses("p patch", WaitsForInput)
                 .refuses("pathspec-from-file recurse-submodules", LeavesProject)
                 .rest(RevisionOrPath),
         )
@@ -322,7 +322,7 @@ fn talking(grammar: CommandGrammar) -> CommandGrammar {
                 .takes("s strategy", one_of("ort recursive resolve octopus ours subtree"))
                 .takes("X strategy-option", Name)
                 .refuses("upload-pack o server-option", RunsProgram)
-                .refuses("e edit", Interactive)
+                .refuses("e edit", WaitsForInput)
                 .refuses("recurse-submodules S gpg-sign", LeavesProject)
                 .first([Remote])
                 .rest(Revision)

@@ -34,6 +34,7 @@ mod word;
 use crate::mix_policy::{self, MixPolicy};
 use crate::path_boundary::lexical::{self, PathFault};
 
+pub use crate::refusal::Reason;
 pub use bind::{BindError, BoundCommand, BoundPlan, BoundRedirection, BoundStep, BoundTarget};
 pub use grammar::{Arg, CommandGrammar, Kind, PathMode};
 pub use programs::{Hardening, git_hardening};
@@ -88,10 +89,10 @@ pub struct Command {
     pub mix: Option<MixCall>,
 }
 
-/// A call of Mix that its policy has accepted.
+/// A call of Mix that its policy has accepted, but for the project's aliases, which only the project can tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MixCall {
-    /// The task.
+    /// The task; with [`Place::aliases`] perhaps an alias that no list has.
     pub task: String,
     /// Its arguments.
     pub args: Vec<String>,
@@ -350,56 +351,6 @@ impl From<PathFault> for DenialKind {
     }
 }
 
-/// Why an option or a command is refused although it exists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Reason {
-    /// It is on no list.
-    NotListed,
-    /// It runs another program.
-    RunsProgram,
-    /// It runs code given in the line or read from elsewhere.
-    EvaluatesCode,
-    /// It follows links, which may lead out of the project.
-    FollowsLinks,
-    /// It works outside the project, or is told by a file where to work.
-    LeavesProject,
-    /// It changes settings of the machine or the repository.
-    ChangesSettings,
-    /// It waits for a person.
-    Interactive,
-    /// It runs until it is killed.
-    NeverEnds,
-    /// It removes things by a search instead of by name.
-    DeletesBySearch,
-    /// It writes to a file that is not among the checked paths.
-    WritesFile,
-    /// It changes what the project depends on.
-    ChangesDependencies,
-    /// The tool has a parameter for it.
-    UseParameter,
-}
-
-impl Reason {
-    /// The name that crosses to other languages.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Reason::NotListed => "not_listed",
-            Reason::RunsProgram => "runs_program",
-            Reason::EvaluatesCode => "evaluates_code",
-            Reason::FollowsLinks => "follows_links",
-            Reason::LeavesProject => "leaves_project",
-            Reason::ChangesSettings => "changes_settings",
-            Reason::Interactive => "interactive",
-            Reason::NeverEnds => "never_ends",
-            Reason::DeletesBySearch => "deletes_by_search",
-            Reason::WritesFile => "writes_file",
-            Reason::ChangesDependencies => "changes_dependencies",
-            Reason::UseParameter => "use_parameter",
-        }
-    }
-}
-
 /// Programs that run command lines.
 pub const SHELLS: &[&str] = &[
     "sh", "bash", "zsh", "fish", "dash", "ksh", "csh", "tcsh", "ash", "mksh", "rbash", "busybox",
@@ -506,6 +457,8 @@ pub struct Place<'a> {
     pub root: Option<&'a str>,
     /// The working directory, relative to the root; empty for the root.
     pub cwd: &'a str,
+    /// The caller judges every [`MixCall`] with the project's aliases: a task that is not on the list, and not blocked, is left to it.
+    pub aliases: bool,
 }
 
 impl CommandPolicy {
@@ -584,10 +537,7 @@ impl CommandPolicy {
                     .because(Reason::UseParameter));
             }
         }
-        let place = Place {
-            root: place.root,
-            cwd: &cwd,
-        };
+        let place = Place { cwd: &cwd, ..place };
         let mut steps = pipelines
             .map(|pipeline| {
                 let commands = pipeline
@@ -676,7 +626,7 @@ impl CommandPolicy {
             }
         }
         let mut command = if grammar.name == "mix" {
-            programs::mix(&self.mix, raw.words, env)?
+            programs::mix(&self.mix, raw.words, env, place)?
         } else {
             let matched = grammar::check(grammar, &raw.words, place)?;
             self.check_network(&matched)?;

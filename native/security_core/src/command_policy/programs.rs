@@ -1,13 +1,13 @@
 //! Mix, language runtimes and build tools. All but version prints run the project's own code.
 
 use super::Reason::{
-    ChangesDependencies, ChangesSettings, EvaluatesCode, Interactive, LeavesProject, NeverEnds,
-    RunsProgram,
+    ChangesDependencies, ChangesSettings, EvaluatesCode, LeavesProject, NeverEnds, RunsProgram,
+    WaitsForInput,
 };
 use super::grammar::{CommandGrammar, Kind, PathMode, one_of};
 use super::word::Word;
-use super::{Command, Denial, DenialKind, MixCall, Network, Result};
-use crate::mix_policy::MixPolicy;
+use super::{Command, Denial, DenialKind, MixCall, Network, Place, Result};
+use crate::mix_policy::{self, MixPolicy};
 use Kind::{AnyWithPathsChecked, Name, Number, PlainWithPathsChecked};
 
 const READ: Kind = Kind::Path(PathMode::Read);
@@ -282,14 +282,19 @@ fn make() -> CommandGrammar {
         .takes("f file makefile", READ)
         .refuses("eval e E environment-overrides", EvaluatesCode)
         .refuses("I include-dir o old-file W what-if t touch", LeavesProject)
-        .refuses("p print-data-base i d debug", Interactive)
+        .refuses("p print-data-base i d debug", WaitsForInput)
         .rest(Kind::MakeTarget)
         .networked()
 }
 
 /// `mix` has its own policy. A pattern is handed over as typed: Mix reads patterns itself.
-pub(super) fn mix(policy: &MixPolicy, words: Vec<Word>, env: Option<String>) -> Result<Command> {
-    let refuse = |denial: crate::mix_policy::Denial| {
+pub(super) fn mix(
+    policy: &MixPolicy,
+    words: Vec<Word>,
+    env: Option<String>,
+    place: Place<'_>,
+) -> Result<Command> {
+    let refuse = |denial: mix_policy::Denial| {
         let mut refusal = Denial::new(DenialKind::MixRefused);
         refusal.command = Some(format!("mix {}", denial.task).trim_end().to_owned());
         refusal.argument.clone_from(&denial.argument);
@@ -318,9 +323,15 @@ pub(super) fn mix(policy: &MixPolicy, words: Vec<Word>, env: Option<String>) -> 
         command.network = Network::None;
         return Ok(command);
     }
-    policy.check(task, args, env.as_deref()).map_err(refuse)?;
-    // Fetching dependencies runs git.
-    if task.starts_with("deps.") {
+    let unlisted = match policy.check(task, args, env.as_deref()) {
+        Ok(()) => false,
+        Err(denial) if place.aliases && denial.kind == mix_policy::DenialKind::TaskNotAllowed => {
+            true
+        }
+        Err(denial) => return Err(refuse(denial)),
+    };
+    // Fetching dependencies runs git, and a step of an alias may fetch them.
+    if unlisted || task.starts_with("deps.") {
         command.hardening = Hardening::Git;
     }
     command.mix = Some(MixCall {

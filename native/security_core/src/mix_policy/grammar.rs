@@ -223,7 +223,7 @@ impl Scan<'_> {
                 DenialKind::UnknownOption
             };
             let reason = if key == "-" {
-                Reason::ReadsStandardInput
+                Reason::WaitsForInput
             } else {
                 Reason::NotListed
             };

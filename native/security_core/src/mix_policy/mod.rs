@@ -19,6 +19,7 @@ mod alias;
 mod grammar;
 mod tasks;
 
+pub use crate::refusal::Reason;
 pub use alias::{Alias, AliasStep, ApprovedStep, split_step};
 pub use grammar::{
     Arguments, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, Positional, Refused, Switch, TaskGrammar, Value,
@@ -177,47 +178,6 @@ impl From<PathFault> for DenialKind {
             PathFault::TooLong => DenialKind::TooLong,
             PathFault::Traversal | PathFault::Encoded => DenialKind::PathTraversalBlocked,
             PathFault::Absolute | PathFault::Home => DenialKind::AbsolutePathBlocked,
-        }
-    }
-}
-
-/// Why an option is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Reason {
-    /// It is on no list.
-    NotListed,
-    /// It evaluates a file or runs a module of the caller's choice.
-    EvaluatesCode,
-    /// It works outside the project.
-    LeavesProject,
-    /// It waits for standard input, which is closed.
-    ReadsStandardInput,
-    /// It makes the task run until it is killed.
-    NeverEnds,
-    /// It starts another program, such as a browser.
-    OpensProgram,
-    /// It overwrites a file of the project that nobody named for writing.
-    WritesProject,
-    /// It unpins every dependency at once.
-    ChangesDependencies,
-    /// It would make a run look better than it was.
-    HidesFailure,
-}
-
-impl Reason {
-    /// The name that crosses to other languages.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Reason::NotListed => "not_listed",
-            Reason::EvaluatesCode => "evaluates_code",
-            Reason::LeavesProject => "leaves_project",
-            Reason::ReadsStandardInput => "reads_standard_input",
-            Reason::NeverEnds => "never_ends",
-            Reason::OpensProgram => "opens_program",
-            Reason::WritesProject => "writes_project",
-            Reason::ChangesDependencies => "changes_dependencies",
-            Reason::HidesFailure => "hides_failure",
         }
     }
 }

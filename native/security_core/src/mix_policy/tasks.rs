@@ -6,8 +6,8 @@ use std::borrow::Cow;
 
 use super::Reason;
 use super::Reason::{
-    ChangesDependencies, EvaluatesCode, HidesFailure, LeavesProject, NeverEnds, OpensProgram,
-    ReadsStandardInput, WritesProject,
+    ChangesDependencies, EvaluatesCode, HidesFailure, LeavesProject, NeverEnds, RunsProgram,
+    WaitsForInput, WritesFile,
 };
 use super::grammar::{Arguments, Positional, Refused, Switch, TaskGrammar, Value};
 
@@ -192,8 +192,8 @@ pub fn allowed() -> Vec<TaskGrammar> {
                 refuse_short("require", 'r', EvaluatesCode),
                 refuse("formatter", EvaluatesCode),
                 refuse("erl-config", EvaluatesCode),
-                refuse_short("breakpoints", 'b', ReadsStandardInput),
-                refuse("listen-on-stdin", ReadsStandardInput),
+                refuse_short("breakpoints", 'b', WaitsForInput),
+                refuse("listen-on-stdin", WaitsForInput),
                 // It needs MIX_TEST_PARTITION in the environment, which no call can set.
                 refuse("partitions", HidesFailure),
             ],
@@ -212,7 +212,7 @@ pub fn allowed() -> Vec<TaskGrammar> {
             ],
             vec![
                 refuse("dot-formatter", EvaluatesCode),
-                refuse("stdin-filename", ReadsStandardInput),
+                refuse("stdin-filename", WaitsForInput),
                 refuse("root", LeavesProject),
             ],
             Positional::Patterns,
@@ -253,7 +253,7 @@ pub fn allowed() -> Vec<TaskGrammar> {
                 option("target", Value::Name),
                 flag("umbrella-only"),
             ],
-            vec![refuse("output", WritesProject)],
+            vec![refuse("output", WritesFile)],
             Positional::Packages(1),
         ),
         task(
@@ -309,9 +309,9 @@ pub fn allowed() -> Vec<TaskGrammar> {
             vec![
                 refuse("config-file", EvaluatesCode),
                 refuse("working-dir", LeavesProject),
-                refuse("read-from-stdin", ReadsStandardInput),
+                refuse("read-from-stdin", WaitsForInput),
                 refuse("watch", NeverEnds),
-                refuse_short("debug", 'd', OpensProgram),
+                refuse_short("debug", 'd', RunsProgram),
             ],
             Positional::Subcommand {
                 accepted: [
@@ -327,8 +327,8 @@ pub fn allowed() -> Vec<TaskGrammar> {
                 .to_vec(),
                 refused: vec![
                     (Cow::Borrowed("diff"), LeavesProject),
-                    (Cow::Borrowed("gen.check"), WritesProject),
-                    (Cow::Borrowed("gen.config"), WritesProject),
+                    (Cow::Borrowed("gen.check"), WritesFile),
+                    (Cow::Borrowed("gen.config"), WritesFile),
                 ],
             },
         ),
@@ -374,7 +374,7 @@ pub fn allowed() -> Vec<TaskGrammar> {
             ],
             vec![
                 refuse_short("config", 'c', EvaluatesCode),
-                refuse("open", OpensProgram),
+                refuse("open", RunsProgram),
             ],
             Positional::None,
         ),

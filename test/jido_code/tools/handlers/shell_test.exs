@@ -128,7 +128,7 @@ defmodule JidoCode.Tools.Handlers.ShellTest do
             {"cat ../secret", "Path traversal not allowed"},
             {"grep --file=/etc/passwd x", "Absolute paths outside project not allowed"},
             {"mix release", "Mix task is blocked: release"},
-            {"true && mix run x.exs", "Mix task not allowed: run"},
+            {"true && mix test -r x.exs", "option not allowed: -r, it runs code of the caller's choice"},
             {"", "The command is empty"}
           ] do
         text = refused(context, line)
@@ -192,7 +192,26 @@ defmodule JidoCode.Tools.Handlers.ShellTest do
       assert %{"exit_code" => 0, "stdout" => output} = execute!(context, "mix compile | cat")
       assert output =~ "Generated sample app"
       assert refused(context, "ls && mix docs") =~ "Step 2 of the alias docs: Mix task not allowed: cmd"
-      assert refused(context, "mix leave") =~ "Mix task not allowed: leave"
+    end
+
+    test "runs an alias with a name of its own when each of its steps may run" do
+      context = %{project_root: MixProject.new!()}
+
+      assert %{"exit_code" => 0, "stdout" => output} = execute!(context, "mix check && echo checked")
+      assert String.ends_with?(output, "checked\n")
+      assert refused(context, "mix leave") =~ "Step 2 of the alias leave: Mix task not allowed: run"
+      assert refused(context, "ls; mix run x.exs") =~ "Mix task not allowed: run. Allowed: "
+    end
+
+    test "gives a mix.exs that never loads no more time than the call has" do
+      context = %{project_root: MixProject.new!(%{"mix.exs" => "Process.sleep(:infinity)"})}
+      started = System.monotonic_time(:millisecond)
+
+      assert refused(context, "mix compile; mix format", %{"timeout" => 1_500}) =~
+               "did not load within 1500 ms"
+
+      assert System.monotonic_time(:millisecond) - started < 15_000
+      assert_receive {:event, [:jido_code, :shell, :bash_execute], _figures, %{status: :timeout}}
     end
 
     test "wants a command, and a time that is a number", %{context: context} do

@@ -75,6 +75,13 @@ defmodule JidoCode.Tools.Security.PolicyTest do
     end
   end
 
+  test "commands: a task on no list is left to a caller who says that it judges aliases", %{tmp_dir: root} do
+    assert {:error, "Mix task not allowed: check" <> _} = CommandPolicy.plan("mix check", root)
+    assert {:ok, plan} = CommandPolicy.plan("MIX_ENV=test mix check --all", root, "", aliases: true)
+    assert [{"check", ["--all"], "test"}] = plan.mix
+    assert {:error, "Mix task is blocked" <> _} = CommandPolicy.plan("mix release", root, "", aliases: true)
+  end
+
   test "commands: a link that leads out of the project is refused by where it leads", %{tmp_dir: root} do
     File.ln_s!("/etc", Path.join(root, "link"))
     assert {:error, text} = CommandPolicy.plan("cat link/hostname", root)
