@@ -122,7 +122,9 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
 
     [
       function && entries == [] && shown_types.items == [] && not_found_note(docs, function, args["arity"]),
-      not docs.documented && "The module has no documentation; its functions are taken from its exports.",
+      not docs.documented &&
+        "The compiled module holds no documentation (a release drops it unless strip_beams keeps \"Docs\"); its functions " <>
+          "are taken from its exports.",
       left_out_note(shown_docs.left, "documented entries"),
       left_out_note(shown_specs.left, "specs"),
       left_out_note(shown_types.left, "types"),

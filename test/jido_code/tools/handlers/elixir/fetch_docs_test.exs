@@ -87,6 +87,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocsTest do
       assert %{"moduledoc" => nil, "note" => note} = result = fetch!("JidoCodeInMemoryOnly")
       assert %{"arity" => 1, "signature" => "some_function/1"} = entry(result, "some_function")
       assert note =~ "no documentation"
+      assert note =~ "strip_beams"
     end
   end
 
