@@ -77,7 +77,7 @@ defmodule JidoCode.Tools.Test.Peers do
     library = Keyword.get(opts, :library, false)
     elixir? = Keyword.get(opts, :elixir, true)
     apps = if(elixir?, do: [:elixir, :logger], else: []) ++ if(library, do: [:jido_code_tools], else: [])
-    paths = Enum.flat_map(apps, &[~c"-pa", :code.lib_dir(&1, :ebin)])
+    paths = Enum.flat_map(apps, &[~c"-pa", :filename.join(:code.lib_dir(&1), ~c"ebin")])
     name = "peer-#{System.pid()}-#{System.unique_integer([:positive])}"
 
     {:ok, control, node} =

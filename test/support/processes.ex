@@ -97,13 +97,62 @@ defmodule JidoCode.Tools.Test.Processes do
      Process.alive?(pid)}
   end
 
-  @doc "Waits until the process is seen in the given function, as `{module, function}`."
-  def await_in(pid, {module, function} = place, tries \\ 1_000) do
-    case Process.info(pid, [:current_function, :status]) do
-      [current_function: {^module, ^function, _arity}, status: :waiting] -> :ok
-      _other when tries > 0 -> :erlang.yield() && await_in(pid, place, tries - 1)
-      other -> raise "never in #{inspect(place)}: #{inspect(other)}"
+  @doc "Waits until the process is seen waiting in the given function, as `{module, function}`."
+  def await_in(pid, place), do: await_any(pid, [place], 1_000)
+
+  @doc "Waits until a server or supervisor waits for its next message. From OTP 27 on, a supervisor hibernates meanwhile."
+  def await_ready(pid), do: await_any(pid, [{:gen_server, :loop}, {:erlang, :hibernate}], 1_000)
+
+  defp await_any(pid, places, tries) do
+    with [current_function: {module, function, _arity}, status: :waiting] <-
+           Process.info(pid, [:current_function, :status]),
+         true <- {module, function} in places do
+      :ok
+    else
+      _other when tries > 0 -> :erlang.yield() && await_any(pid, places, tries - 1)
+      other -> raise "never in #{inspect(places)}: #{inspect(other)}"
     end
+  end
+
+  @doc """
+  Starts a process of each kind and lets it hibernate: `{kind, pid}`. The kinds are those that still can be told apart, and
+  `:agent`, `:task`, `:proc_lib` and `:plain`, which can't.
+  """
+  def start_hibernating do
+    asleep = [hibernate_after: 0]
+    {:ok, server} = GenServer.start_link(Server, %{a: 1}, asleep)
+    {:ok, statem} = :gen_statem.start_link(Statem, %{a: 1}, asleep)
+    {:ok, supervisor} = DynamicSupervisor.start_link([strategy: :one_for_one] ++ asleep)
+    {:ok, events} = :gen_event.start_link(asleep)
+    {:ok, agent} = Agent.start_link(fn -> %{a: 1} end, asleep)
+    {:ok, task} = Task.start_link(fn -> :proc_lib.hibernate(__MODULE__, :woken, []) end)
+
+    processes = [
+      genserver: server,
+      gen_statem: statem,
+      supervisor: supervisor,
+      gen_event: events,
+      agent: agent,
+      task: task,
+      proc_lib: :proc_lib.spawn_link(:proc_lib, :hibernate, [__MODULE__, :woken, []]),
+      plain: spawn_link(:erlang, :hibernate, [__MODULE__, :woken, []])
+    ]
+
+    for {_kind, pid} <- processes, do: await_in(pid, {:erlang, :hibernate})
+    processes
+  end
+
+  @doc false
+  def woken, do: exit(:woken)
+
+  @doc """
+  Makes the node count shared binaries as heap, until the test ends. Before OTP 27 this says nothing, and changes nothing.
+  """
+  def count_shared_binaries do
+    {:max_heap_size, flags} = Process.info(self(), :max_heap_size)
+    old = :erlang.system_flag(:max_heap_size, Map.put(flags, :include_shared_binaries, true))
+    ExUnit.Callbacks.on_exit(fn -> :erlang.system_flag(:max_heap_size, old) end)
+    :ok
   end
 
   @doc "A name that no other test uses."

@@ -12,11 +12,17 @@ defmodule JidoCode.Tools.Introspection.Observer do
   | current function is `gen_statem:loop_receive`, and it waits | an idle gen_statem |
   | current function is `gen_event:fetch_msg`, and it waits | an idle gen_event |
   | one of these modules is further down the stack | the same, busy |
+  | it hibernates, and `$initial_call` is `init/1` of a module with a server's callbacks | a GenServer or gen_statem, idle |
   | `$ancestors`, nothing of the above | a Task, or another process started through proc_lib |
   | neither | a plain process |
 
-  A process can forge its own dictionary; this is good against accidents, not against the project's own code. Before OTP
-  26.2 the dictionary can only be read whole, and reading copies it.
+  Hibernating throws the stack away, and with it the loop's function. What stays is `$initial_call`, so supervisors (which
+  hibernate of themselves since OTP 27), GenServers and gen_statems are known, and an Agent is not: it looks like any
+  process started through proc_lib.
+
+  A process can forge its own dictionary, or hibernate somewhere else than in the loop of its behaviour; this is good
+  against accidents, not against the project's own code. Before OTP 26.2 the dictionary can only be read whole, and reading
+  copies it.
   """
 
   @enforce_keys [:pid, :behaviour, :activity]
@@ -99,7 +105,16 @@ defmodule JidoCode.Tools.Introspection.Observer do
     end
   end
 
-  @doc "Whether a process of this behaviour, when idle, answers the messages of `:sys` with its state."
+  @doc """
+  Whether it waits for its next message in its behaviour's own loop, awake or hibernating. Only such a process may be sent
+  one: it takes every message that is meant for its behaviour, at once.
+  """
+  @spec ready?(t()) :: boolean()
+  def ready?(%__MODULE__{activity: :idle}), do: true
+  def ready?(%__MODULE__{activity: :hibernating} = process), do: server?(process) or supervisor?(process)
+  def ready?(_working_or_suspended), do: false
+
+  @doc "Whether a process of this behaviour, when ready, answers the messages of `:sys` with its state."
   @spec server?(t()) :: boolean()
   def server?(%__MODULE__{behaviour: behaviour}), do: behaviour in [:genserver, :agent, :gen_statem]
 
@@ -127,7 +142,7 @@ defmodule JidoCode.Tools.Introspection.Observer do
       pid: pid,
       name: if(info.registered_name == [], do: nil, else: info.registered_name),
       behaviour: behaviour,
-      activity: activity(info.current_function, info.status),
+      activity: activity(info.current_function, info.status, stack),
       module: module(initial),
       parent: parent(ancestors),
       initial_call: if(mfa?(initial), do: initial, else: info.initial_call),
@@ -209,12 +224,24 @@ defmodule JidoCode.Tools.Introspection.Observer do
   defp exports?(_initial, _functions), do: false
 
   # Waiting matters: a process that has a message is runnable, though its current function is the loop still.
-  defp activity({:gen_server, :loop, _arity}, :waiting), do: :idle
-  defp activity({:gen_statem, :loop_receive, _arity}, :waiting), do: :idle
-  defp activity({:gen_event, :fetch_msg, _arity}, :waiting), do: :idle
-  defp activity({:erlang, :hibernate, _arity}, :waiting), do: :hibernating
-  defp activity({_module, :loop_hibernate, _arity}, :waiting), do: :hibernating
-  defp activity({:sys, :suspend_loop, _arity}, _status), do: :suspended
-  defp activity({:sys, :suspend_loop_hib, _arity}, _status), do: :suspended
-  defp activity(_current, _status), do: :busy
+  defp activity({:gen_server, :loop, _arity}, :waiting, _stack), do: :idle
+  defp activity({:gen_statem, :loop_receive, _arity}, :waiting, _stack), do: :idle
+  defp activity({:gen_event, :fetch_msg, _arity}, :waiting, _stack), do: :idle
+  defp activity({:erlang, :hibernate, 3}, :waiting, _stack), do: :hibernating
+
+  # OTP 28's other form keeps the stack: a callback may wait there for a message of its own.
+  defp activity({:erlang, :hibernate, 0} = current, :waiting, stack) do
+    case Enum.drop_while(stack, &(&1 == current)) do
+      [{behaviour, function, _arity} | _]
+      when behaviour in [:gen_server, :gen_statem, :gen_event] and function in [:loop, :loop_hibernate] ->
+        :hibernating
+
+      _callback ->
+        :busy
+    end
+  end
+
+  defp activity({:sys, :suspend_loop, _arity}, _status, _stack), do: :suspended
+  defp activity({:sys, :suspend_loop_hib, _arity}, _status, _stack), do: :suspended
+  defp activity(_current, _status, _stack), do: :busy
 end

@@ -1,6 +1,6 @@
 defmodule JidoCode.Tools.Introspection.State do
   @moduledoc """
-  Reads the state of an idle server without copying it.
+  Reads the state of a server that is ready for a message, without copying it.
 
   `:sys.get_state/2` sends the whole state to the asker, and sending loses sharing: a state of three kilobytes can become
   hundreds of megabytes, made by the process that is looked at. Here the state stays where it is. `:sys.replace_state/3`
@@ -10,8 +10,10 @@ defmodule JidoCode.Tools.Introspection.State do
   This holds for gen_server (Agents included) and gen_statem. A gen_event catches the throw itself and answers with all its
   handlers' states, so it must never be asked.
 
-  The one trace of a read: a server that waits with a timeout of its own (`{:noreply, state, timeout}`) starts that wait
-  anew, as after any system message.
+  What a read does to a server is what any system message does: a wait with a timeout of its own
+  (`{:noreply, state, timeout}`) starts anew; one that hibernates is woken, and hibernates again. Writing the text takes a
+  bounded amount of its heap; where that is full, the runtime collects it, which needs room for up to two copies of what
+  lives there.
   """
 
   alias JidoCode.Tools.Render
@@ -19,9 +21,10 @@ defmodule JidoCode.Tools.Introspection.State do
   @type reading :: {:ok, String.t(), Render.summary()} | {:error, :timeout | :gone | :refused}
 
   @doc """
-  The state of an *idle* gen_server or gen_statem as text. `timeout` is in milliseconds.
+  The state of a gen_server or gen_statem that is *ready* (`JidoCode.Tools.Introspection.Observer.ready?/1`) as text.
+  `timeout` is in milliseconds.
 
-  Between seeing that the process is idle and asking, it may have begun to work. Then the question waits in its mailbox
+  Between seeing that the process is ready and asking, it may have begun to work. Then the question waits in its mailbox
   like any system message, and is answered to nobody when time is up.
   """
   @spec read(pid(), timeout()) :: reading()

@@ -151,7 +151,17 @@ defmodule JidoCode.Tools.Introspection.OwnershipTest do
     end
 
     test "nothing of the system, whatever is listed" do
-      for name <- [:kernel_sup, :code_server, :init, Logger, :elixir_config, :application_controller],
+      names = [
+        :kernel_sup,
+        :logger_sup,
+        :code_server,
+        :init,
+        :elixir_sup,
+        Logger.Supervisor,
+        :application_controller
+      ]
+
+      for name <- names,
           namespaces <- [:all, ["Logger", "kernel", "code_server", "init", "Elixir", "elixir", "application"]] do
         assert check(Process.whereis(name), %{project_namespaces: namespaces}) == {:error, :blocked}
       end

@@ -13,7 +13,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
     * `"error"` - `"Timeout getting state"` when the process stayed busy until the timeout
 
   Looking leaves no trace. Processes that are not known to answer get no message: tasks, plain processes, event managers.
-  A busy process is watched from outside until it is idle. A hibernating one is not woken.
+  A busy process is watched from outside until it is idle. A GenServer or gen_statem that hibernates is woken for a moment
+  and hibernates again; other processes that hibernate, Agents among them, can't be told apart and get no message.
 
   A module that exports `format_status/1` or `/2` asked to hide something, so its state is not read unless
   `config :jido_code, read_format_status: true`; then the status that the module itself prepares is shown. That way of
@@ -94,15 +95,15 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
 
   defp state(process, deadline) do
     cond do
-      not Observer.server?(process) -> {:unread, unread(process.behaviour)}
+      not Observer.server?(process) -> {:unread, unread(process)}
       hides_state?(process) -> hidden_state(process, deadline)
-      true -> when_idle(process, deadline, @first_pause_ms, &State.read/2)
+      true -> when_ready(process, deadline, @first_pause_ms, &State.read/2)
     end
   end
 
   defp hidden_state(process, deadline) do
     if Application.get_env(:jido_code, :read_format_status, false) == true do
-      when_idle(process, deadline, @first_pause_ms, &State.read_status/2)
+      when_ready(process, deadline, @first_pause_ms, &State.read_status/2)
     else
       {:unread,
        "State not read: the module exports format_status, so it may hide parts of it. " <>
@@ -118,41 +119,48 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
       function_exported?(module, :format_status, 2)
   end
 
-  # Watches until the process is seen idle, which is when it can be asked without waiting in its mailbox.
-  defp when_idle(%Observer{pid: pid} = process, deadline, pause, read) do
+  # Watches until the process is seen ready, which is when it can be asked without waiting in its mailbox.
+  defp when_ready(%Observer{pid: pid} = process, deadline, pause, read) do
     now = System.monotonic_time(:millisecond)
 
-    case process.activity do
-      :idle when now < deadline ->
+    cond do
+      Observer.ready?(process) and now < deadline ->
         read.(pid, deadline - now)
 
-      :hibernating ->
-        {:unread, "State not read: the process hibernates, and reading would wake it."}
-
-      :suspended ->
+      process.activity == :suspended ->
         {:unread, "State not read: the process was suspended by :sys.suspend."}
 
-      _busy when now + pause >= deadline ->
+      # It was seen to be a server while it worked, and is not known any more: an Agent.
+      process.activity == :hibernating and not Observer.server?(process) ->
+        {:unread, unread(process)}
+
+      now + pause >= deadline ->
         {:error, :timeout}
 
-      _busy ->
+      true ->
         Process.sleep(pause)
 
         case Observer.look(pid) do
-          {:ok, process} -> when_idle(process, deadline, min(pause * 2, @max_pause_ms), read)
+          {:ok, process} -> when_ready(process, deadline, min(pause * 2, @max_pause_ms), read)
           :dead -> {:error, :gone}
         end
     end
   end
 
-  defp unread(behaviour) when behaviour in [:supervisor, :supervisor_bridge] do
+  defp unread(%Observer{behaviour: behaviour}) when behaviour in [:supervisor, :supervisor_bridge] do
     "State not read: this is a supervisor; use inspect_supervisor."
   end
 
-  defp unread(:gen_event),
+  defp unread(%Observer{behaviour: :gen_event}),
     do: "State not read: a gen_event answers only with copies of all its handlers' states."
 
-  defp unread(:task), do: "This is a Task: it has no state to read, and no message was sent to it."
+  defp unread(%Observer{behaviour: :task}),
+    do: "This is a Task: it has no state to read, and no message was sent to it."
+
+  defp unread(%Observer{activity: :hibernating}) do
+    "State not read: the process hibernates, and what kind it is (an Agent or no server at all) can't be seen " <>
+      "meanwhile. No message was sent to it."
+  end
 
   defp unread(_plain),
     do: "Not known to be a GenServer: no message was sent to it, so it has no state to show."

@@ -17,9 +17,10 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
 
   In the text `[S]` is a supervisor, `[W]` a worker; ● running, ○ dead, ↻ restarting, ◌ not started.
 
-  Only a process that is seen to be an idle supervisor is asked for its children, after it has counted them. One with more
-  than 1,000 children is not asked for the list, which would be large on both sides; a sample is taken from its links. A
-  busy one, too, is seen by its links.
+  Only a process that is seen to be an idle supervisor is asked for its children, after it has counted them; one that
+  hibernates, as supervisors do of themselves since OTP 27, is woken by that. One with more than 1,000 children is not
+  asked for the list, which would be large on both sides; a sample is taken from its links. A busy one, too, is seen by
+  its links.
 
   Limits: 50 children of each supervisor, 5 levels, 200 children in all, nearer levels first, 10 seconds. No text is
   longer than fits a result of 30,000 characters.
@@ -138,7 +139,28 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
   # The children as {id, pid, type, modules}, how many there are, and what is to be said about it.
   defp children(%Observer{behaviour: :supervisor_bridge}, _deadline), do: {[], 0, nil}
 
-  defp children(%Observer{activity: :idle} = supervisor, deadline) do
+  defp children(supervisor, deadline) do
+    supervisor = await_ready(supervisor, min(deadline, now() + @patience_ms))
+
+    if Observer.ready?(supervisor) do
+      asked(supervisor, deadline)
+    else
+      by_links(supervisor, "is #{supervisor.activity}")
+    end
+  end
+
+  defp await_ready(%Observer{activity: :busy} = supervisor, deadline) do
+    Process.sleep(@pause_ms)
+
+    case Observer.look(supervisor.pid) do
+      {:ok, supervisor} -> if now() < deadline, do: await_ready(supervisor, deadline), else: supervisor
+      :dead -> supervisor
+    end
+  end
+
+  defp await_ready(supervisor, _deadline), do: supervisor
+
+  defp asked(supervisor, deadline) do
     case ask(supervisor.pid, :count_children, deadline) do
       {:ok, counts} ->
         count = count(counts)
@@ -148,24 +170,6 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
         by_links(supervisor, "did not answer (#{why})")
     end
   end
-
-  defp children(supervisor, deadline) do
-    case await_idle(supervisor, min(deadline, now() + @patience_ms)) do
-      %Observer{activity: :idle} = supervisor -> children(supervisor, deadline)
-      supervisor -> by_links(supervisor, "is #{supervisor.activity}")
-    end
-  end
-
-  defp await_idle(%Observer{activity: :busy} = supervisor, deadline) do
-    Process.sleep(@pause_ms)
-
-    case Observer.look(supervisor.pid) do
-      {:ok, supervisor} -> if now() < deadline, do: await_idle(supervisor, deadline), else: supervisor
-      :dead -> supervisor
-    end
-  end
-
-  defp await_idle(supervisor, _deadline), do: supervisor
 
   defp list(supervisor, count, deadline) do
     case ask(supervisor.pid, :which_children, deadline) do

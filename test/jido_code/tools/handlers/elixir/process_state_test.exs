@@ -126,19 +126,61 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessStateTest do
       refute_received {:trace, ^pid, :receive, _message}
     end
 
-    test "a hibernating server: it is not woken" do
+    test "a hibernating server: it is read, and hibernates again" do
       {name, pid} = server(%{a: 1})
       :ok = GenServer.call(name, :hibernate)
       Processes.await_in(pid, {:erlang, :hibernate})
-      trace_messages(pid)
-      {:reductions, reductions} = Process.info(pid, :reductions)
+      before = Processes.trace(pid)
 
-      assert {:ok, %{"state" => nil, "type" => "genserver", "note" => note}} = look(name)
+      assert {:ok, %{"state" => "%{a: 1}", "type" => "genserver"} = result} = look(name)
+      refute Map.has_key?(result, "note")
+      Processes.await_in(pid, {:erlang, :hibernate})
+      assert Processes.trace(pid) == before
+      assert GenServer.call(name, :state) == %{a: 1}
+    end
+
+    test "processes that hibernate: only a known server gets a message" do
+      for {kind, pid} <- Processes.start_hibernating() do
+        name = Processes.unique(kind)
+        Process.register(pid, name)
+        trace_messages(pid)
+        assert {:ok, result} = look(name)
+
+        if kind in [:genserver, :gen_statem] do
+          assert result["state"] =~ "%{a: 1}"
+          assert result["type"] == Atom.to_string(kind)
+        else
+          assert %{"state" => nil, "note" => note} = result
+
+          assert note =~
+                   if(kind in [:agent, :task, :proc_lib, :plain], do: "hibernates", else: "State not read")
+
+          refute_received {:trace, ^pid, :receive, _message}
+        end
+
+        Processes.await_in(pid, {:erlang, :hibernate})
+      end
+    end
+
+    test "an Agent that begins to hibernate while it is watched" do
+      name = Processes.unique(:agent)
+      {:ok, pid} = Agent.start_link(fn -> 1 end, name: name, hibernate_after: 0)
+      test = self()
+
+      Agent.cast(name, fn state ->
+        send(test, :busy)
+
+        receive do
+          :go_on -> state
+        end
+      end)
+
+      assert_receive :busy
+      task = Task.async(fn -> look(name) end)
+      assert Task.yield(task, 50) == nil
+      send(pid, :go_on)
+      assert {:ok, %{"state" => nil, "note" => note}} = Task.await(task)
       assert note =~ "hibernates"
-      # Each look from outside counts as one.
-      assert {:reductions, now} = Process.info(pid, :reductions)
-      assert now - reductions < 5
-      refute_received {:trace, ^pid, :receive, _message}
     end
 
     test "a busy server: it is watched until the timeout, then reported busy" do

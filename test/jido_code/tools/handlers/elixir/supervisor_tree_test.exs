@@ -16,7 +16,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTreeTest do
     name = Processes.unique(:supervisor)
     spec = %{id: name, type: :supervisor, start: {Supervisor, :start_link, [children, options(name)]}}
     pid = start_supervised!(spec)
-    Processes.await_in(pid, {:gen_server, :loop})
+    Processes.await_ready(pid)
     {name, pid}
   end
 
@@ -240,6 +240,20 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTreeTest do
       send(pid, :go_on)
       assert_receive :done
     end
+  end
+
+  test "one that hibernates is asked, as supervisors do of themselves since OTP 27" do
+    name = Processes.unique(:asleep)
+
+    pid =
+      start_supervised!({DynamicSupervisor, name: name, strategy: :one_for_one, hibernate_after: 0}, id: name)
+
+    {:ok, _child} = DynamicSupervisor.start_child(pid, worker(:x))
+    Processes.await_in(pid, {:erlang, :hibernate})
+
+    assert {:ok, %{"children" => [%{"id" => ":undefined", "modules" => [_]}]} = result} = look(name)
+    refute Map.has_key?(result, "note")
+    Processes.await_in(pid, {:erlang, :hibernate})
   end
 
   describe "leaves alone what is no supervisor:" do
