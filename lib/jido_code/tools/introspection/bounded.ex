@@ -20,8 +20,9 @@ defmodule JidoCode.Tools.Introspection.Bounded do
   Options:
 
     * `:timeout` - in milliseconds (required)
-    * `:heap_words` - the worker's heap limit (default 2,000,000 words, which is 16 MB on 64 bits). Binaries of more than 64
-      bytes live outside the heap and do not count
+    * `:heap_words` - the worker's heap limit (default 2,000,000 words, which is 16 MB on 64 bits). What lives on the heap
+      may take half of it, since collecting garbage makes a copy. Binaries of more than 64 bytes live outside the heap and
+      do not count: looking at them copies nothing
     * `:owner` - the process with whose end the work ends, if that is another than the caller; it may be on another node
   """
   @spec run((() -> value), keyword()) :: {:ok, value} | {:error, failure()} when value: term()
@@ -64,8 +65,12 @@ defmodule JidoCode.Tools.Introspection.Bounded do
   defp watch(owner, timeout, work, heap_words) do
     Process.flag(:trap_exit, true)
     owner = Process.monitor(owner)
-    heap_limit = %{size: heap_words, kill: true, error_logger: false}
-    worker = :erlang.spawn_opt(quiet(work), [:link, max_heap_size: heap_limit])
+    # A node's flags may count shared binaries (since OTP 27) where nothing else is said.
+    heap_limit = %{size: heap_words, kill: true, error_logger: false, include_shared_binaries: false}
+
+    # Without generations: a collection that moves data to an old one needs room for both, by rules that differ between
+    # releases, and so would what the limit is worth.
+    worker = :erlang.spawn_opt(quiet(work), [:link, max_heap_size: heap_limit, fullsweep_after: 0])
 
     receive do
       {:EXIT, ^worker, reason} ->

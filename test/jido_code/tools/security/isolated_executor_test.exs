@@ -3,7 +3,7 @@ defmodule JidoCode.Tools.Security.IsolatedExecutorTest do
 
   alias JidoCode.Tools.Security.{IsolatedExecutor, Native}
   alias JidoCode.Tools.Telemetry
-  alias JidoCode.Tools.Test.{Events, Runs}
+  alias JidoCode.Tools.Test.{Events, Processes, Runs}
 
   @event [:jido_code, :security, :isolation]
 
@@ -255,6 +255,19 @@ defmodule JidoCode.Tools.Security.IsolatedExecutorTest do
       end
 
       assert isolated(hold, timeout: 20_000) == {:error, {:killed, :max_heap_size}}
+    end
+
+    test "whatever the node's flags count as heap" do
+      Processes.count_shared_binaries()
+
+      hold = fn ->
+        held = megabytes(40)
+        :erlang.garbage_collect()
+        {:ok, byte_size(held)}
+      end
+
+      assert isolated(hold) == {:ok, 40_000_000}
+      assert isolated(fn -> {:ok, megabytes(100)} end) == {:error, {:killed, :max_heap_size}}
     end
 
     test "binaries that are garbage are no reason" do

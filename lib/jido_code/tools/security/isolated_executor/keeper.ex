@@ -43,6 +43,14 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
   defp spawn_worker(fun, callers, reply_to, limits) do
     keeper = self()
 
+    # The node's flags may say (since OTP 27) that shared binaries are heap. They have a limit of their own here, everywhere.
+    heap_limit = %{
+      size: limits.max_heap_size,
+      kill: true,
+      error_logger: false,
+      include_shared_binaries: false
+    }
+
     :erlang.spawn_opt(
       fn ->
         Process.group_leader(self(), keeper)
@@ -57,7 +65,7 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
         # Not :normal, so that processes linked to the worker end with it; and with a reason that nobody else can give.
         exit({:shutdown, reply_to})
       end,
-      [:link, :monitor, max_heap_size: %{size: limits.max_heap_size, kill: true, error_logger: false}]
+      [:link, :monitor, max_heap_size: heap_limit]
     )
   end
 
