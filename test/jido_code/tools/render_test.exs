@@ -141,7 +141,7 @@ defmodule JidoCode.Tools.RenderTest do
             List.duplicate(List.duplicate(1, 100_000), 1_000),
             :binary.copy("a", 100_000_000),
             :binary.copy(<<0>>, 100_000_000),
-            Bitwise.bsl(1, 8_000_000),
+            Bitwise.bsl(1, 4_000_000),
             :erlang.make_tuple(1_000_000, 0),
             MapSet.new(1..100_000)
           ] do
@@ -240,7 +240,7 @@ defmodule JidoCode.Tools.RenderTest do
             {:ok, "x"},
             ["password", "x"]
           ] do
-        assert text(term) == inspect(term)
+        assert text(term) == inspect(term, custom_options: [sort_maps: true])
         assert summary(term).redacted == 0
       end
     end

@@ -14,7 +14,7 @@ defmodule JidoCode.Tools.Security.KnownSecretsTest do
 
     :ok =
       :application.load(
-        {:application, @app, [{:vsn, '1'}, {:modules, []}, {:registered, []}, {:applications, []}]}
+        {:application, @app, [{:vsn, ~c"1"}, {:modules, []}, {:registered, []}, {:applications, []}]}
       )
 
     on_exit(fn ->

@@ -88,7 +88,7 @@ defmodule JidoCode.Tools.Security.OutputSanitizerTest do
       text = Enum.join(["before" | lines] ++ ["after"], "\n")
       clean = sanitize(text)
       assert clean =~ ~r/\Abefore\n(.*\n)?\[REDACTED[^\n]*\](\n.*)?\nafter\z/
-      for line <- Enum.slice(lines, 1..-2), do: refute(clean =~ line)
+      for line <- Enum.slice(lines, 1..-2//1), do: refute(clean =~ line)
     end
 
     test "bytes that are no text are searched all the same" do
@@ -207,7 +207,7 @@ defmodule JidoCode.Tools.Security.OutputSanitizerTest do
       clean = sanitize(lines)
       assert hd(clean) == "first"
       assert List.last(clean) == "last"
-      for line <- Enum.slice(lines, 2..-3), do: refute(shown(clean) =~ line)
+      for line <- Enum.slice(lines, 2..-3//1), do: refute(shown(clean) =~ line)
     end
 
     test "keys can be secrets too" do
@@ -382,7 +382,7 @@ defmodule JidoCode.Tools.Security.OutputSanitizerTest do
             Base.encode64(secret, padding: false),
             Base.encode16(secret),
             Base.encode16(secret, case: :lower),
-            String.slice(json, 1..-2)
+            String.slice(json, 1..-2//1)
           ] do
         clean = sanitize.("before #{encoded} after")
         refute clean =~ encoded

@@ -75,11 +75,26 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocsTest do
     test "without documentation is no error" do
       assert %{"moduledoc" => nil, "specs" => [_]} = result = fetch!("JidoCode.Tools.Test.Undocumented")
       assert %{"doc" => nil, "signature" => "visible(x)"} = entry(result, "visible")
+    end
 
+    test "of this Erlang release says what the release brings: documentation, or specs alone" do
       result = fetch!("lists")
-      assert result["moduledoc"] == nil or is_binary(result["moduledoc"])
       assert entry(result, "map")["arity"] == 2
       assert Enum.find(result["specs"], &(&1["name"] == "map"))
+
+      case Code.fetch_docs(:lists) do
+        {:docs_v1, _anno, :erlang, _format, %{"en" => _text}, _meta, _entries} ->
+          assert result["moduledoc"] =~ ~r/^List processing/
+          assert %{"doc" => first, "signature" => "map(" <> _} = entry(result, "map")
+          assert [%{"doc" => whole}] = fetch!("lists", %{"function" => "map", "arity" => 2})["docs"]
+          assert first =~ "function"
+          assert String.length(whole) > String.length(first)
+
+        {:error, :chunk_not_found} ->
+          assert %{"moduledoc" => nil, "note" => note} = result
+          assert note =~ "no documentation"
+          assert entry(result, "map")["signature"] == "map/2"
+      end
     end
 
     test "that exists in memory only has its exports" do
@@ -162,7 +177,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocsTest do
       ebin = Path.join(folder, "ebin")
       chunks = Path.join([folder, "doc", "chunks"])
       Enum.each([ebin, chunks], &File.mkdir_p!/1)
-      File.cp!(:code.which(:lists), Path.join(ebin, name <> ".beam"))
+      File.write!(Path.join(ebin, name <> ".beam"), lists_with(nil))
 
       docs =
         {:docs_v1, [], :erlang, "application/erlang+html", %{"en" => [{:p, [], ["List processing."]}]}, %{},
@@ -181,6 +196,54 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocsTest do
       assert %{"doc" => "Applies `Fun`.", "since" => "OTP R1"} = entry(result, "map")
       assert %{"doc" => nil, "deprecated" => "use map/2"} = entry(result, "old")
       Code.delete_path(ebin)
+    end
+
+    test "has its documentation within, as newer Erlang releases do", %{tmp_dir: folder} do
+      name = "never_seen_#{System.unique_integer([:positive])}"
+
+      docs =
+        {:docs_v1, [], :erlang, "text/markdown", %{"en" => "List *processing*."}, %{otp_doc_vsn: {1, 0, 0}},
+         [
+           {{:function, :map, 2}, [], ["map(Fun, List1)"], %{"en" => "Applies `Fun`. Twice."},
+            %{since: "OTP R1", exported: true}},
+           {{:function, :seq, 2}, [], ["seq(From, To)"], :none, %{equiv: "seq(From, To, 1)"}},
+           {{:function, :module_info, 0}, [], ["module_info()"], :hidden, %{}}
+         ]}
+
+      File.write!(Path.join(folder, name <> ".beam"), lists_with(docs))
+      Code.append_path(folder)
+
+      result = fetch!(":" <> name)
+      assert result["moduledoc"] == "List *processing*."
+
+      assert %{"doc" => "Applies `Fun`.", "signature" => "map(Fun, List1)", "since" => "OTP R1"} =
+               entry(result, "map")
+
+      assert %{"doc" => nil, "signature" => "seq(From, To)"} = entry(result, "seq")
+      refute entry(result, "module_info")
+      assert [%{"name" => "map", "specs" => [_]}] = fetch!(name, %{"function" => "map"})["specs"]
+      Code.delete_path(folder)
+    end
+
+    test "of a stripped release has its exports", %{tmp_dir: folder} do
+      name = "never_seen_#{System.unique_integer([:positive])}"
+      {:ok, {:lists, stripped}} = :beam_lib.strip(lists_with(nil))
+      File.write!(Path.join(folder, name <> ".beam"), stripped)
+      Code.append_path(folder)
+
+      assert %{"moduledoc" => nil, "specs" => [], "types" => [], "note" => note} = result = fetch!(name)
+      assert note =~ "no documentation"
+      assert entry(result, "map")["signature"] == "map/2"
+      Code.delete_path(folder)
+    end
+
+    # The module `lists` with this documentation, or none.
+    defp lists_with(docs) do
+      {:ok, :lists, chunks} = :beam_lib.all_chunks(:code.which(:lists))
+      bare = List.keydelete(chunks, ~c"Docs", 0)
+      chunks = if docs, do: bare ++ [{~c"Docs", :erlang.term_to_binary(docs)}], else: bare
+      {:ok, beam} = :beam_lib.build_module(chunks)
+      beam
     end
 
     test "and whose file is damaged is an error", %{tmp_dir: folder} do
