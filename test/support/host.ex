@@ -15,14 +15,14 @@ defmodule JidoCode.Tools.Test.Host do
   @registry JidoCode.Tools.Registry
 
   # Not its HandlerHelpers: with them, each session would have to be a process of the host's.
-  @files ~w(lib/jido_code/tools/param.ex lib/jido_code/tools/tool.ex lib/jido_code/tools/registry.ex) ++
-           ~w(lib/jido_code/tools/result.ex lib/jido_code/tools/executor.ex lib/jido_code/session/manager.ex) ++
-           ~w(vendor/jason/lib/jason.ex)
+  @files ~w(vendor/jason/lib/jason.ex lib/jido_code/session/manager.ex lib/jido_code/tools/param.ex) ++
+           ~w(lib/jido_code/tools/tool.ex lib/jido_code/tools/registry.ex lib/jido_code/tools/result.ex) ++
+           ~w(lib/jido_code/tools/executor.ex)
 
   @spec load() :: :ok
   def load do
-    files = Enum.map(@files, &Path.expand("examples/host/#{&1}"))
-    {:ok, _modules, _warnings} = Kernel.ParallelCompiler.require(files)
+    # One by one, in an order in which each finds those before it: required side by side, files do not wait for each other.
+    for file <- @files, do: Code.require_file("examples/host/#{file}")
 
     for definition <- Catalog.all() ++ [told("runs", Runs), told("declared", Declared)] do
       :ok = apply(@registry, :register, [apply(@tool, :new!, [definition])])
