@@ -86,12 +86,18 @@ defmodule JidoCode.Tools.Test.Peers do
         host: ~c"127.0.0.1",
         longnames: true,
         connection: :standard_io,
-        args: [~c"-setcookie", to_charlist(@cookie) | paths]
+        # What a peer has to say of the connections that tests refuse it is no news.
+        args: [~c"-setcookie", to_charlist(@cookie), ~c"-kernel", ~c"logger_level", ~c"none" | paths]
       })
 
     ExUnit.Callbacks.on_exit(fn -> stop(%{control: control}) end)
     peer = %{control: control, node: node, name: Atom.to_string(node), os_pid: nil}
-    if elixir?, do: {:ok, _started} = on(peer, :application, :ensure_all_started, [:logger])
+
+    if elixir? do
+      {:ok, _started} = on(peer, :application, :ensure_all_started, [:logger])
+      :ok = on(peer, Code, :put_compiler_option, [:ignore_module_conflict, true])
+    end
+
     if Keyword.get(opts, :app, true), do: run_till(peer)
     # Last, since it collects what the applications' environments hold.
     if library == :started, do: {:ok, _} = on(peer, :application, :ensure_all_started, [:jido_code_tools])
