@@ -487,7 +487,7 @@ defmodule JidoCode.Tools.RemoteTest do
   end
 
   # Whether a call is being worked on there.
-  defp serving?(peer), do: {ProcessState, :when_idle} in running(peer)
+  defp serving?(peer), do: {ProcessState, :when_ready} in running(peer)
 
   defp guest_leases(peer) do
     with pid when is_pid(pid) <- Peers.on(peer, :erlang, :whereis, [Guest]),
