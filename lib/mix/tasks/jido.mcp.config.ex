@@ -36,6 +36,7 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
     with :ok <- understood(arguments, invalid),
          {:ok, format} <- format(Keyword.get(opts, :format, "json")),
          {:ok, name} <- name(opts[:name]),
+         :ok <- secret_free(opts),
          {:ok, _context} <- checked(opts),
          {:ok, launcher} <- launcher() do
       IO.puts(print(format, name, launcher, arguments(opts)))
@@ -62,6 +63,15 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
     if name =~ ~r/\A[A-Za-z0-9_-]{1,40}\z/,
       do: {:ok, name},
       else: {:error, "--name takes up to 40 letters, digits, _ and -, got: #{name}"}
+  end
+
+  # Configurations are committed, copied and shown.
+  defp secret_free(opts) do
+    if Keyword.has_key?(opts, :cookie),
+      do:
+        {:error,
+         "--cookie would stand in the configuration for all to read; --cookie-file names a file instead"},
+      else: :ok
   end
 
   # The project's configuration may hold options, too.
