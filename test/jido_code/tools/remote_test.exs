@@ -436,6 +436,8 @@ defmodule JidoCode.Tools.RemoteTest do
       service = fn about ->
         Peers.on(peer, Code, :compile_string, [
           """
+          Code.compiler_options(ignore_module_conflict: true)
+
           defmodule JidoCode.Tools.Remote.Service do
             def open, do: #{inspect(about)}
             def run(_handler, _args, _context, _options), do: {:ok, {:ok, %{"state" => "s"}}}
