@@ -48,6 +48,17 @@ defmodule JidoCode.Tools.Introspection.Bounded do
     end
   end
 
+  @doc """
+  A limit of `words` for `:max_heap_size`, which kills quietly and counts the same on every release.
+
+  A node's flags may say (since OTP 27) that shared binaries are heap. They are bounded otherwise where they matter.
+  """
+  @spec heap_limit(pos_integer()) :: map()
+  def heap_limit(words) do
+    # Put in at run time: releases up to 26 take the key and ignore it, but their types don't know it.
+    Map.merge(%{size: words, kill: true, error_logger: false}, Map.new(include_shared_binaries: false))
+  end
+
   # The worker may have answered in the moment in which the watcher ended.
   defp late(reply_to, reason) do
     receive do
@@ -65,12 +76,11 @@ defmodule JidoCode.Tools.Introspection.Bounded do
   defp watch(owner, timeout, work, heap_words) do
     Process.flag(:trap_exit, true)
     owner = Process.monitor(owner)
-    # A node's flags may count shared binaries (since OTP 27) where nothing else is said.
-    heap_limit = %{size: heap_words, kill: true, error_logger: false, include_shared_binaries: false}
 
     # Without generations: a collection that moves data to an old one needs room for both, by rules that differ between
     # releases, and so would what the limit is worth.
-    worker = :erlang.spawn_opt(quiet(work), [:link, max_heap_size: heap_limit, fullsweep_after: 0])
+    worker =
+      :erlang.spawn_opt(quiet(work), [:link, max_heap_size: heap_limit(heap_words), fullsweep_after: 0])
 
     receive do
       {:EXIT, ^worker, reason} ->

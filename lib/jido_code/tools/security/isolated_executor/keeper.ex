@@ -9,6 +9,7 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
   #   3. A process spawned by the handler spawns another while the sweep runs. The sweep repeats until it finds none.
   #   4. The handler kills this process. The worker is linked, but it may trap exits: the caller then sweeps in its place.
 
+  alias JidoCode.Tools.Introspection.Bounded
   alias JidoCode.Tools.Security.IsolatedExecutor
 
   # How often the worker's binaries are looked at. Short calls end before the first look.
@@ -43,14 +44,6 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
   defp spawn_worker(fun, callers, reply_to, limits) do
     keeper = self()
 
-    # The node's flags may say (since OTP 27) that shared binaries are heap. They have a limit of their own here, everywhere.
-    heap_limit = %{
-      size: limits.max_heap_size,
-      kill: true,
-      error_logger: false,
-      include_shared_binaries: false
-    }
-
     :erlang.spawn_opt(
       fn ->
         Process.group_leader(self(), keeper)
@@ -65,7 +58,7 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
         # Not :normal, so that processes linked to the worker end with it; and with a reason that nobody else can give.
         exit({:shutdown, reply_to})
       end,
-      [:link, :monitor, max_heap_size: heap_limit]
+      [:link, :monitor, max_heap_size: Bounded.heap_limit(limits.max_heap_size)]
     )
   end
 
