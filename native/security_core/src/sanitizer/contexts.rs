@@ -8,6 +8,7 @@ use super::literal::{
     Kind, Literal, Quote, Until, bare, bare_end, concatenated, decode_codes, marked, skip_blanks,
     skip_space,
 };
+use super::marks::mark_at;
 use super::rules::Rule;
 use super::shape::*;
 
@@ -106,7 +107,8 @@ pub(crate) fn key(scan: &mut Scan, at: usize) {
         quote: key.quote.filter(|_| closed),
         ..key
     };
-    if key.name.starts_with(b"REDACTED") {
+    // A mark's own letters are no name.
+    if start > 0 && mark_at(text, start - 1).is_some() {
         return;
     }
     let mut class = scan.class_of(key.name);
@@ -525,6 +527,11 @@ fn judge_value(
     };
     // Judging reads a value several times.
     scan.spend(4 * (literal.end - literal.start));
+    // As above, with a type, a call or letters before the mark: `"password: $=", …`.
+    let quoted = matches!(literal.kind, Kind::Quoted(_));
+    if quoted && key.quote.is_none() && follows_string(text, literal.start) {
+        return;
+    }
     match literal.kind {
         Kind::Codes => codes(scan, key, class, literal),
         Kind::Quoted(_) | Kind::Fenced => {
@@ -577,16 +584,19 @@ fn block_scalar(text: &[u8], at: usize, separator: Separator) -> Option<usize> {
 
 /// Does a quotation mark at `at` end the string in which the key stands, rather than begin a value? `"password: ", …`
 fn closes(text: &[u8], at: usize) -> bool {
-    Quote::open(text, at).is_some_and(|(_, after)| {
-        let rest = &text[after..];
-        let ends = matches!(
-            rest.first(),
-            Some(b',' | b'}' | b']' | b')' | b';' | b':' | b'\n' | b'\r')
-        );
-        ends || [&b"++"[..], b" ++", b"<>", b" <>", b" +", b" .", b" |"]
-            .iter()
-            .any(|glue| rest.starts_with(glue))
-    })
+    Quote::open(text, at).is_some_and(|(_, after)| follows_string(text, after))
+}
+
+/// Does what stands at `at` follow a string's closing mark?
+fn follows_string(text: &[u8], at: usize) -> bool {
+    let rest = &text[at..];
+    let ends = matches!(
+        rest.first(),
+        Some(b',' | b'}' | b']' | b')' | b';' | b':' | b'\n' | b'\r')
+    );
+    ends || [&b"++"[..], b" ++", b"<>", b" <>", b" +", b" .", b" |"]
+        .iter()
+        .any(|glue| rest.starts_with(glue))
 }
 
 /// Reports a value, under the rule that its key or its form calls for.
@@ -741,8 +751,11 @@ fn bare_value(
         };
     }
     // Java prints a header's values as a list.
-    let listed =
-        text[at] == b'[' && tight && class >= KeyClass::Token && is_at(text, at + 1, ALNUM);
+    let listed = text[at] == b'['
+        && tight
+        && class >= KeyClass::Token
+        && is_at(text, at + 1, ALNUM)
+        && mark_at(text, at).is_none();
     let at = at + usize::from(listed);
     let flag = key.dashes > 0;
     let until = match separator {

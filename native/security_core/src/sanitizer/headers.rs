@@ -5,6 +5,7 @@ use super::engine::Scan;
 use super::judge::{self, Place, bare_is_secret, is_placeholder, quoted_is_secret};
 use super::keys::{KeyClass, classify};
 use super::literal::{Kind, Quote, Until, bare, marked, skip_blanks};
+use super::marks::{self, without};
 use super::rules::Rule;
 use super::shape::*;
 
@@ -113,7 +114,7 @@ pub(super) fn authorization(
                 .iter()
                 .position(|&b| b == b' ' || b == b',' || b == b')')
                 .unwrap_or(end - rest);
-        let credentials = &text[rest..stop];
+        let credentials = &*without(&text[rest..stop]);
         let word = all(credentials, L | EQ) && surprise(credentials) < 20;
         if credentials.len() >= 4
             && !word
@@ -342,6 +343,7 @@ pub(crate) fn bearer(scan: &mut Scan, at: usize) {
             _ => after,
         };
     }
+    let start = marks::skip(text, start);
     let end = run_end_capped(
         text,
         start,

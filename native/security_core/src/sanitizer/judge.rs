@@ -2,12 +2,14 @@
 
 use super::families::is_uuid;
 use super::keys::KeyClass;
+use super::marks::without;
 use super::shape::*;
 use aho_corasick::AhoCorasick;
 use std::sync::OnceLock;
 
 /// Stands for a secret without being one: `[REDACTED]`, `***`, `<token>`, `your-api-key`, `$VAR`, `${VAR}`, `op://…`.
 pub(crate) fn is_placeholder(value: &[u8]) -> bool {
+    let value = without(value);
     let value = value.trim_ascii();
     if value.is_empty() || distinct(value) < 2 {
         return true;
@@ -36,13 +38,6 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
         // Marks of redaction, templates, interpolation, references to variables and stores.
         [b'<', .., b'>'] | [b'[', .., b']'] | [b'{', .., b'}'] => return true,
         [b'(', .., b')'] if value.len() < 40 => return true,
-        [b'[', ..]
-            if starts_ci(value, b"[redacted")
-                || starts_ci(value, b"[filtered")
-                || starts_ci(value, b"[hidden") =>
-        {
-            return true;
-        }
         [b'<', b'%', ..]
         | [b'<', b'<', ..]
         | [b'{', b'{', ..]
@@ -485,6 +480,7 @@ fn is_hex_key(value: &[u8]) -> bool {
 
 /// A literal between quotation marks under a key of `class`: is it secret?
 pub(crate) fn quoted_is_secret(class: KeyClass, key: &[u8], value: &[u8]) -> bool {
+    let value = without(value);
     let value = value.trim_ascii();
     if value.is_empty() || is_placeholder(value) {
         return false;
@@ -618,6 +614,7 @@ pub(crate) struct Place {
 
 /// A word without quotation marks under a key of `class`: is it secret?
 pub(crate) fn bare_is_secret(class: KeyClass, key: &[u8], value: &[u8], place: Place) -> bool {
+    let value = &*without(value);
     if value.len() < 3
         || is_placeholder(value)
         || is_keyword(value)

@@ -1,5 +1,6 @@
 //! Reading a literal where a value is expected: quotes at any escape depth, sigils, binaries, bare words, lists of codes.
 
+use super::marks::mark_at;
 use super::shape::*;
 use memchr::{memchr2, memmem};
 
@@ -96,9 +97,13 @@ impl Quote {
                         }
                         return (found - slashes, found + 1, true);
                     }
-                    if run < slashes {
-                        // The string around ended before this one did.
-                        return (found - run, found - run, false);
+                    // The string around may end before this one does.
+                    let outer = (0..6)
+                        .map(|depth| (1 << depth) - 1)
+                        .take_while(|&outer| outer < slashes)
+                        .find(|outer| run % (2 * (outer + 1)) == *outer);
+                    if let Some(outer) = outer {
+                        return (found - outer, found - outer, false);
                     }
                     at = found + 1;
                 }
@@ -200,30 +205,7 @@ pub(crate) fn marked(text: &[u8], at: usize) -> Option<Literal> {
         b'~' => return sigil(text, at),
         _ => {}
     }
-    // b"…", r"…", f"…", @"…", E'…' and the like.
-    let mut letters = at;
-    while letters < at + 2
-        && matches!(
-            text.get(letters),
-            Some(
-                b'b' | b'B'
-                    | b'r'
-                    | b'R'
-                    | b'f'
-                    | b'F'
-                    | b'u'
-                    | b'U'
-                    | b'L'
-                    | b'c'
-                    | b'N'
-                    | b'E'
-                    | b'@'
-                    | b'$'
-            )
-        )
-    {
-        letters += 1;
-    }
+    let letters = prefix_end(text, at);
     if letters > at && text[letters - 1] == b'r' && text.get(letters) == Some(&b'#') {
         let hashes = text[letters..]
             .iter()
@@ -257,6 +239,13 @@ pub(crate) fn marked(text: &[u8], at: usize) -> Option<Literal> {
         end,
         after,
     })
+}
+
+/// The end of the letters before a literal's quotation mark: b"…", r"…", f"…", @"…", E'…' and the like.
+fn prefix_end(text: &[u8], at: usize) -> usize {
+    const LETTERS: &[u8] = b"bBrRfFuULcNE@$";
+    let letters = text[at..].iter().take(2);
+    at + letters.take_while(|b| LETTERS.contains(b)).count()
 }
 
 fn sigil(text: &[u8], at: usize) -> Option<Literal> {
@@ -419,6 +408,11 @@ fn bare_within(text: &[u8], start: usize, until: Until, cap: usize) -> Literal {
         let stop = match b {
             b' ' | b'\t' => until != Until::Semicolon,
             b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'<' | b'>' => true,
+            // What is glued to a mark is one word with it.
+            b'[' => {
+                at += mark_at(text, at).map_or(0, |length| length - 1);
+                false
+            }
             b',' | b')' | b']' | b'}' | b'&' | b'|' => until == Until::Punctuation,
             b';' => until != Until::Blank,
             b'\\' => match text.get(at + 1) {
@@ -526,6 +520,7 @@ mod tests {
         assert_eq!(content(r#"\"a\\\"b\", \"c\""#), r#"a\\\"b"#);
         assert_eq!(content(r#"\\\"abc\\\" \""#), "abc");
         assert_eq!(content(r#"\"torn", "next""#), "torn");
+        assert_eq!(content(r#"\"torn\\", "next""#), r"torn\\");
         assert_eq!(content("'it''s' x"), "it''s");
         assert_eq!(content("\"torn\nnext\""), "torn");
     }

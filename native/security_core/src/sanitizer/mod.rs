@@ -23,6 +23,7 @@ mod judge;
 mod keys;
 mod known;
 mod literal;
+mod marks;
 mod pem;
 mod prefilter;
 mod rules;
@@ -36,6 +37,7 @@ pub use known::KnownSecrets;
 pub use rules::RuleInfo;
 
 use engine::{Engine, Found, normal};
+use marks::{Marks, Reach};
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
 use rules::{RULES, Rule};
@@ -142,6 +144,7 @@ pub struct Sanitizer {
     engine: Engine,
     fields: HashSet<Vec<u8>>,
     user: Vec<CompiledRule>,
+    marks: Marks,
 }
 
 impl fmt::Debug for Sanitizer {
@@ -227,6 +230,7 @@ impl Sanitizer {
         Ok(Sanitizer {
             engine: Engine::new(added, &config.fields),
             fields,
+            marks: Marks::new(user.iter().map(|rule| rule.rule.replacement.as_str())),
             user,
         })
     }
@@ -241,11 +245,33 @@ impl Sanitizer {
                 .map(|name| normal(name.as_bytes()))
                 .collect(),
             user: Vec::new(),
+            marks: Marks::new(std::iter::empty()),
         })
     }
 
     /// Finds what must go from `text`. `known` are the exact values of this node.
+    ///
+    /// What is left once these are replaced has no more findings: a secret that another one hid is among them.
     pub fn scan(&self, text: &[u8], known: &KnownSecrets) -> Findings<'_> {
+        let mut findings = self.pass(text, known);
+        for _ in 0..PASSES {
+            if findings.spans.is_empty() || findings.over_budget {
+                return findings;
+            }
+            let (redacted, places) = replace(text, &findings.spans);
+            let more = self.pass(&redacted, known);
+            findings.work += more.work;
+            findings.over_budget |= more.over_budget;
+            if more.spans.is_empty() {
+                return findings;
+            }
+            findings.spans = join(&findings.spans, more.spans, &places);
+        }
+        findings
+    }
+
+    /// One look at `text`.
+    fn pass(&self, text: &[u8], known: &KnownSecrets) -> Findings<'_> {
         let (mut found, over_budget, work) = match self.engine.walk(text, false) {
             Ok(mut scan) => {
                 self.extras(text, known, &mut scan.found);
@@ -271,6 +297,7 @@ impl Sanitizer {
                 work,
             };
         }
+        self.take_marks_whole(text, &mut found);
         Findings {
             spans: self.merge(&mut found),
             over_budget,
@@ -317,6 +344,19 @@ impl Sanitizer {
                 }
             }
         }
+    }
+
+    /// A finding takes the marks whole that it reaches into, and an escape character right before it, which would make an
+    /// escape of the replacement's first letters. Findings that are made of marks are none.
+    fn take_marks_whole(&self, text: &[u8], found: &mut Vec<Found>) {
+        found.retain_mut(|next| match self.marks.reach(text, next.start, next.end) {
+            Reach::Empty => false,
+            Reach::Whole(start, end) => {
+                let escapes = text[..start].iter().rev().take_while(|&&b| b == 0x1b);
+                (next.start, next.end) = (start - escapes.count(), end);
+                true
+            }
+        });
     }
 
     /// Joins findings that overlap; the higher rank names the replacement, among equals the longer.
@@ -367,16 +407,8 @@ impl Sanitizer {
         if findings.spans.is_empty() {
             return None;
         }
-        let mut out = Vec::with_capacity(text.len());
-        let mut copied = 0;
-        for span in &findings.spans {
-            out.extend_from_slice(&text[copied..span.start]);
-            out.extend_from_slice(span.replacement.as_bytes());
-            copied = span.end;
-        }
-        out.extend_from_slice(&text[copied..]);
         Some(Redacted {
-            text: out,
+            text: replace(text, &findings.spans).0,
             count: findings.spans.len(),
             over_budget: findings.over_budget,
         })
@@ -405,6 +437,72 @@ impl Sanitizer {
     pub fn value_is_secret(&self, class: KeyClass, value: &[u8]) -> bool {
         judge::quoted_is_secret(class, b"", value)
     }
+}
+
+/// How often a text is looked at again because replacing one secret uncovered another.
+const PASSES: usize = 8;
+
+/// `text` with every span replaced, and where in it each replacement ends.
+fn replace(text: &[u8], spans: &[Span<'_>]) -> (Vec<u8>, Vec<Place>) {
+    let mut out = Vec::with_capacity(text.len());
+    let mut places = Vec::with_capacity(spans.len());
+    let mut copied = 0;
+    for span in spans {
+        out.extend_from_slice(&text[copied..span.start]);
+        out.extend_from_slice(span.replacement.as_bytes());
+        places.push(Place {
+            start: out.len() - span.replacement.len(),
+            end: out.len(),
+            origin: (span.start, span.end),
+        });
+        copied = span.end;
+    }
+    out.extend_from_slice(&text[copied..]);
+    (out, places)
+}
+
+/// A replacement in a redacted text, and what it stands for.
+struct Place {
+    start: usize,
+    end: usize,
+    origin: (usize, usize),
+}
+
+/// Spans of a text and those of its redacted form, all as spans of the text. Where both speak of a stretch, the later has
+/// seen more of it.
+fn join<'s>(first: &[Span<'s>], later: Vec<Span<'s>>, places: &[Place]) -> Vec<Span<'s>> {
+    // The place that holds `at` or is the last before it.
+    let before = |at: usize| {
+        let next = places.partition_point(|place| place.start < at);
+        next.checked_sub(1).map(|i| &places[i])
+    };
+    let origin = |at: usize, inside: fn(&Place) -> usize| match before(at) {
+        None => at,
+        Some(place) if at < place.end => inside(place),
+        Some(place) => place.origin.1 + (at - place.end),
+    };
+    let mapped = later.into_iter().map(|span| Span {
+        start: origin(span.start, |place| place.origin.0),
+        end: origin(span.end, |place| place.origin.1),
+        ..span
+    });
+    let mut joined: Vec<Span<'s>> = first.iter().copied().chain(mapped).collect();
+    // Stable, so that of two with one start the later comes second, and names the replacement.
+    joined.sort_by_key(|span| span.start);
+    joined.dedup_by(|next, whole| {
+        let overlap = next.start < whole.end;
+        if overlap {
+            let longer = next.end - next.start >= whole.end - whole.start;
+            let name = if longer { *next } else { *whole };
+            *whole = Span {
+                start: whole.start,
+                end: whole.end.max(next.end),
+                ..name
+            };
+        }
+        overlap
+    });
+    joined
 }
 
 fn compile(rule: UserRule, taken: bool) -> Result<CompiledRule, ConfigError> {

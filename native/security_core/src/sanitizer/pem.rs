@@ -4,6 +4,7 @@
 use super::engine::Scan;
 use super::headers::sextet;
 use super::literal::{Kind, Quote, joined};
+use super::marks;
 use super::rules::Rule;
 use super::shape::*;
 
@@ -86,9 +87,8 @@ fn trim(text: &[u8], mut start: usize, mut end: usize) -> Option<(usize, usize)>
     (end - start >= 8
         && any(&text[start..end], ALNUM)
         && distinct(&text[start..end]) >= 8
-        && longest_run(&text[start..end.min(start + 4096)]).1 >= 16
-        && !text[start..end].starts_with(b"[REDACTED"))
-    .then_some((start, end))
+        && longest_run(&text[start..end.min(start + 4096)]).1 >= 16)
+        .then_some((start, end))
 }
 
 /// The end of a key's body that starts at `from`: right before the END line, or where the body stops looking like one.
@@ -106,9 +106,6 @@ fn armour_end(scan: &mut Scan, from: usize) -> usize {
         let line_end = line_end(text, at, limit.min(at + MAX_LINE));
         scan.spend(4 * (line_end - at));
         let line = &text[at..line_end];
-        if memchr::memmem::find(line, b"[REDACTED").is_some() {
-            return body_end;
-        }
         let marker =
             memchr::memmem::find(line, b"-END").or_else(|| memchr::memmem::find(line, b"- END "));
         let quoted = |end: &usize| {
@@ -161,6 +158,9 @@ fn armour_end(scan: &mut Scan, from: usize) -> usize {
             if before_end - before_start >= 4 {
                 body_end = (at + before_end).min(quote_start.max(at));
             }
+            if let Some((_, end)) = marks::extent(&text[at..mark]) {
+                body_end = body_end.max(at + end);
+            }
             let next = Quote::ending_at(text, mark + 1).and_then(|(quote, _)| {
                 joined(text, Kind::Quoted(quote), mark + 1)
                     .map(|(_, start)| start)
@@ -180,7 +180,11 @@ fn armour_end(scan: &mut Scan, from: usize) -> usize {
         let header = memchr::memchr(b':', line).is_some_and(|colon| colon < 40)
             && end - start < 60
             && body_end == from;
-        if start <= MAX_GUTTER && end - start >= 16 && trailer_is_short(line, end)
+        if let Some((_, mark)) = marks::extent(line) {
+            // A line that was redacted is one of the body's, and what follows it is still the body.
+            body_end = at + mark.max(if end - start >= 16 { end } else { 0 });
+            strange = 0;
+        } else if start <= MAX_GUTTER && end - start >= 16 && trailer_is_short(line, end)
             || (end - start >= 4 && plain_tail(line, start, end))
         {
             body_end = at + end;
@@ -317,19 +321,30 @@ pub(crate) fn end(scan: &mut Scan, at: usize) {
         let line = &text[line_start..line_end];
         scan.spend(line.len());
         let (from, to) = longest_run(line);
+        let mark = marks::extent(line);
+        let (from, to) = match mark {
+            Some((first, last)) if to - from >= 16 => (from.min(first), to.max(last)),
+            Some(marks) => marks,
+            None => (from, to),
+        };
         let gutter = line_end == at - dashes && memchr::memchr(b':', line).is_some();
-        let body = to - from >= 16 && line.len() - to <= 24
+        // Two quotation marks behind it end one string and begin another: the key of a member, not a body.
+        let closed = line[to..]
+            .iter()
+            .filter(|b| matches!(b, b'"' | b'\'' | b'`'))
+            .count()
+            > 1;
+        let body = mark.is_some()
+            || !closed && to - from >= 16 && line.len() - to <= 24
             || to - from >= 2
                 && !gutter
+                && !closed
                 && line[to..].iter().all(|b| !b.is_ascii_alphanumeric())
                 && start.is_none()
                 && line.len() < 66
                 && (line[..from]
                     .iter()
                     .all(|&b| is(b, D) || !b.is_ascii_alphanumeric()));
-        if memchr::memmem::find(line, b"[REDACTED").is_some() {
-            break;
-        }
         let quotes = line[..from]
             .iter()
             .any(|&b| matches!(b, b'"' | b'\'' | b'`'));

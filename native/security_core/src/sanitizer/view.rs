@@ -64,14 +64,19 @@ fn next_mark(text: &[u8]) -> Option<usize> {
 pub(crate) fn invisible(text: &[u8]) -> Option<(usize, bool)> {
     match text {
         [0x1b, rest @ ..] => Some((1 + escape(rest)?, false)),
-        [b'\\', b'e', rest @ ..] if rest.first() == Some(&b'[') => Some((2 + colour(rest)?, false)),
-        [b'\\', b'u', b'0', b'0', b'1', b'b' | b'B', rest @ ..] if rest.first() == Some(&b'[') => {
-            Some((6 + colour(rest)?, false))
-        }
-        [b'\\', b'x', b'1', b'b' | b'B', rest @ ..] | [b'\\', b'0', b'3', b'3', rest @ ..]
-            if rest.first() == Some(&b'[') =>
-        {
-            Some((4 + colour(rest)?, false))
+        // A string in a string has more than one backslash before the letter; all of them belong to the escape.
+        [b'\\', ..] => {
+            let slashes = text.iter().take(16).take_while(|&&b| b == b'\\').count();
+            let (letters, rest) = match &text[slashes..] {
+                [b'e', rest @ ..] => (1, rest),
+                [b'u', b'0', b'0', b'1', b'b' | b'B', rest @ ..] => (5, rest),
+                [b'x', b'1', b'b' | b'B', rest @ ..] | [b'0', b'3', b'3', rest @ ..] => (3, rest),
+                _ => return None,
+            };
+            if rest.first() != Some(&b'[') {
+                return None;
+            }
+            Some((slashes + letters + colour(rest)?, false))
         }
         [0xc2, 0xa0, ..] => Some((2, true)),
         [0xc2, 0xad, ..] => Some((2, false)),
@@ -139,6 +144,7 @@ mod tests {
 
     #[test]
     fn other_text_is_copied() {
+        assert_eq!(View::of(b"a\\\\u001b[0m\\\"").text, b"a\\\"");
         let original = "naïve “quotes” → \\e no [31m".as_bytes();
         assert_eq!(View::of(original).text, original);
     }

@@ -1,0 +1,146 @@
+//! The texts that the redactor writes itself. They hold no secret, so a finding that is made of them is none; and they prove
+//! nothing about what stands beside them, since anybody can write `[REDACTED]`.
+//!
+//! That is what makes redaction come to rest: a finding that reaches into a mark takes it whole, so that each further pass leaves
+//! fewer bytes that are no mark.
+
+use super::rules::RULES;
+use aho_corasick::{AhoCorasick, MatchKind};
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+/// Replacements shorter than this are common text; a secret could be made of them.
+const MIN_MARK: usize = 4;
+
+/// Finds marks in a text.
+pub(crate) struct Marks(Option<AhoCorasick>);
+
+/// What is left of a finding once marks are taken into account.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Nothing but marks.
+    Empty,
+    /// From here to there, every mark in it whole.
+    Whole(usize, usize),
+}
+
+impl Marks {
+    /// The marks of the built-in rules, and `others`.
+    pub(crate) fn new<'r>(others: impl Iterator<Item = &'r str>) -> Marks {
+        let marks = RULES
+            .iter()
+            .map(|rule| rule.replacement)
+            .chain(others.filter(|text| text.len() >= MIN_MARK));
+        // Without a searcher no mark is known: more goes than must, and nothing stays that should go.
+        Marks(
+            AhoCorasick::builder()
+                .match_kind(MatchKind::LeftmostLongest)
+                .build(marks)
+                .ok(),
+        )
+    }
+
+    fn built_in() -> &'static Marks {
+        static BUILT_IN: OnceLock<Marks> = OnceLock::new();
+        BUILT_IN.get_or_init(|| Marks::new(std::iter::empty()))
+    }
+
+    fn each(&self, text: &[u8]) -> impl Iterator<Item = (usize, usize)> {
+        self.0
+            .iter()
+            .flat_map(move |searcher| searcher.find_iter(text))
+            .map(|hit| (hit.start(), hit.end()))
+    }
+
+    /// Widens the finding over the marks that it reaches into.
+    pub(crate) fn reach(&self, text: &[u8], start: usize, end: usize) -> Reach {
+        // A mark is at most 64 bytes long; one that begins before this does not reach into the finding.
+        let from = start.saturating_sub(64);
+        let to = text.len().min(end + 64);
+        let (mut first, mut last, mut marked) = (start, end, 0);
+        for (mark, after) in self.each(&text[from..to]) {
+            let (mark, after) = (from + mark, from + after);
+            if after <= start {
+                continue;
+            }
+            if mark >= end {
+                break;
+            }
+            first = first.min(mark);
+            last = last.max(after);
+            marked += after - mark;
+        }
+        if marked == last - first {
+            Reach::Empty
+        } else {
+            Reach::Whole(first, last)
+        }
+    }
+}
+
+/// The length of the mark at `at`, if a rule's replacement stands there.
+pub(crate) fn mark_at(text: &[u8], at: usize) -> Option<usize> {
+    if !text.get(at..)?.starts_with(b"[REDACTED") {
+        return None;
+    }
+    let end = text.len().min(at + 64);
+    Marks::built_in()
+        .each(&text[at..end])
+        .next()
+        .and_then(|(start, length)| (start == 0).then_some(length))
+}
+
+/// A value without the marks in it: what remains is judged on its own.
+pub(crate) fn without(value: &[u8]) -> Cow<'_, [u8]> {
+    if memchr::memmem::find(value, b"[REDACTED").is_none() {
+        return Cow::Borrowed(value);
+    }
+    let (mut rest, mut copied) = (Vec::new(), 0);
+    for (start, end) in Marks::built_in().each(value) {
+        rest.extend_from_slice(&value[copied..start]);
+        copied = end;
+    }
+    rest.extend_from_slice(&value[copied..]);
+    Cow::Owned(rest)
+}
+
+/// The first and the last byte of `line` that belong to marks.
+pub(crate) fn extent(line: &[u8]) -> Option<(usize, usize)> {
+    memchr::memmem::find(line, b"[REDACTED")?;
+    let mut marks = Marks::built_in().each(line);
+    let first = marks.next()?;
+    Some((first.0, marks.last().unwrap_or(first).1))
+}
+
+/// Where the marks that begin at `at` end.
+pub(crate) fn skip(text: &[u8], at: usize) -> usize {
+    let mut at = at;
+    while let Some(length) = mark_at(text, at) {
+        at += length;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_takes_marks_whole_or_is_none() {
+        let text = b"ab [REDACTED][REDACTED_JWT] cd";
+        let marks = Marks::built_in();
+        assert_eq!(marks.reach(text, 3, 27), Reach::Empty);
+        assert_eq!(marks.reach(text, 5, 8), Reach::Empty);
+        assert_eq!(marks.reach(text, 5, 30), Reach::Whole(3, 30));
+        assert_eq!(marks.reach(text, 0, 4), Reach::Whole(0, 13));
+        assert_eq!(marks.reach(text, 0, 3), Reach::Whole(0, 3));
+    }
+
+    #[test]
+    fn only_what_a_rule_writes_is_a_mark() {
+        assert_eq!(mark_at(b"x [REDACTED_JWT] y", 2), Some(14));
+        assert_eq!(mark_at(b"[REDACTED_HUNTER]", 0), None);
+        assert_eq!(&*without(b"a[REDACTED]b"), b"ab");
+        assert_eq!(&*without(b"[REDACTED_HUNTER]"), b"[REDACTED_HUNTER]");
+    }
+}
