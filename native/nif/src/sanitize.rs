@@ -66,6 +66,15 @@ struct Walk<'a, 's> {
     classes: HashMap<Atom, KeyClass>,
 }
 
+/// What a text is, given the name that it stands under.
+enum Verdict {
+    Clean,
+    /// A secret as a whole.
+    Secret,
+    /// Holds secrets; this is what is left of it without them.
+    Holds(Vec<u8>),
+}
+
 /// The budget ran out on a scheduler that must be left.
 struct TooLong;
 
@@ -188,19 +197,21 @@ impl<'a, 's> Walk<'a, 's> {
         if !self.afford(text.len())? {
             return Ok(self.withheld());
         }
-        // Of an address under its name only the secret part goes.
-        if class == KeyClass::Url
-            && let Some(clean) = self.redact(text)
-        {
-            return Ok((binary(self.env, &clean), true));
-        }
-        if class != KeyClass::None && self.sanitizer.value_is_secret(class, text) {
-            return Ok(self.redacted());
-        }
-        Ok(match self.redact(text) {
-            Some(clean) => (binary(self.env, &clean), true),
-            None => (term, false),
+        Ok(match self.judge(text, class) {
+            Verdict::Clean => (term, false),
+            Verdict::Secret => self.redacted(),
+            Verdict::Holds(clean) => (binary(self.env, &clean), true),
         })
+    }
+
+    /// Judges the bytes of a string, a charlist or an atom that stands under a name of this class.
+    fn judge(&mut self, text: &[u8], class: KeyClass) -> Verdict {
+        // Of an address under its name only the secret part goes, which the text itself tells.
+        let named = !matches!(class, KeyClass::None | KeyClass::Url);
+        if named && self.sanitizer.value_is_secret(class, text) {
+            return Verdict::Secret;
+        }
+        self.redact(text).map_or(Verdict::Clean, Verdict::Holds)
     }
 
     fn redact(&mut self, text: &[u8]) -> Option<Vec<u8>> {
@@ -218,13 +229,14 @@ impl<'a, 's> Walk<'a, 's> {
         if matches!(name.as_str(), "nil" | "true" | "false") {
             return Ok((term, false));
         }
-        if class != KeyClass::None && self.sanitizer.value_is_secret(class, name.as_bytes()) {
-            return Ok(self.redacted());
+        if class == KeyClass::None && name.len() < 8 {
+            return Ok((term, false));
         }
-        if name.len() >= 8 && self.redact(name.as_bytes()).is_some() {
-            return Ok((REDACTED.encode(self.env), true));
-        }
-        Ok((term, false))
+        Ok(match self.judge(name.as_bytes(), class) {
+            Verdict::Clean => (term, false),
+            Verdict::Secret => self.redacted(),
+            Verdict::Holds(_) => (REDACTED.encode(self.env), true),
+        })
     }
 
     /// A number is a secret only by its name.
@@ -308,16 +320,14 @@ impl<'a, 's> Walk<'a, 's> {
         if !self.afford(text.len())? {
             return Ok(self.withheld());
         }
-        if class != KeyClass::None && self.sanitizer.value_is_secret(class, text.as_bytes()) {
-            return Ok(self.redacted());
-        }
-        Ok(match self.redact(text.as_bytes()) {
-            Some(clean) => {
+        Ok(match self.judge(text.as_bytes(), class) {
+            Verdict::Clean => (term, false),
+            Verdict::Secret => self.redacted(),
+            Verdict::Holds(clean) => {
                 let clean = String::from_utf8_lossy(&clean);
                 let chars: Vec<u32> = clean.chars().map(u32::from).collect();
                 (chars.encode(self.env), true)
             }
-            None => (term, false),
         })
     }
 

@@ -38,6 +38,11 @@ fn texts_that_did_not_settle() {
     );
     settles(
         sanitizer,
+        "of a line with an empty field too many, other bytes were replaced than the field's, three more with each pass",
+        include_bytes!("cases/pgpass_field_too_many.bin"),
+    );
+    settles(
+        sanitizer,
         "an escape character before a secret made a colour code of the replacement's first letters",
         format!("password: \x1b\"x7Kp2mQ9vL4t\" \x1bghp_{KEY}").as_bytes(),
     );

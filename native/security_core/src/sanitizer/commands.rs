@@ -17,6 +17,9 @@ static COMMANDS: &[(&str, &[u8])] = &[
     ("bcp ", b"P"), ("ldap", b"wP"),
 ];
 
+/// The longest line of a pgpass file, from the port on.
+const MAX_LINE: usize = 300;
+
 /// How far back in its line a command is looked for.
 const MAX_LEAD: usize = 200;
 
@@ -165,17 +168,22 @@ pub(crate) fn pgpass(scan: &mut Scan, at: usize) {
             .take(100)
             .take_while(|&&b| !b.is_ascii_whitespace() && b != b':' && b != b'"')
             .count();
-    let end = text[at..]
+    let rest = &text[at..text.len().min(at + MAX_LINE)];
+    let end = rest
         .iter()
-        .take(300)
-        .position(|b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'\\' | b'<' | b'`'))
-        .map_or(text.len().min(at + 300), |n| at + n);
-    scan.spend(end - start);
-    let fields: [&[u8]; 6] = {
-        let mut parts = text[start..end].split(|&b| b == b':');
-        std::array::from_fn(|_| parts.next().unwrap_or_default())
+        .position(|b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'\\' | b'<' | b'`'));
+    scan.spend(end.unwrap_or(rest.len()) + at - start);
+    // Of a line that goes on and on the end is not known, and a piece of a field is none.
+    let Some(end) = end.or((at + rest.len() == text.len()).then_some(rest.len())) else {
+        return;
     };
-    let [host, port, database, user, password, extra] = fields;
+    let end = at + end;
+    let mut parts = text[start..end].split(|&b| b == b':');
+    let [host, port, database, user, password] =
+        std::array::from_fn(|_| parts.next().unwrap_or_default());
+    if parts.next().is_some() {
+        return;
+    }
     if start > 0 && text[start - 1] == b':' || &text[start..at] == b"arn" {
         return;
     }
@@ -187,7 +195,6 @@ pub(crate) fn pgpass(scan: &mut Scan, at: usize) {
         && name(database)
         && name(user)
         && password.len() >= 4
-        && extra.is_empty()
         && !is_placeholder(password)
         && (any(user, ALPHA) || user == b"*")
         && !(all(database, D) && all(user, D))

@@ -2,13 +2,14 @@
 
 use super::engine::Scan;
 use super::headers;
-use super::judge::{self, Place, bare_is_secret, is_placeholder, quoted_is_secret};
+use super::judge::{Place, bare_is_secret, is_placeholder, quoted_is_secret};
 use super::keys::{KeyClass, MAX_NAME, classify};
 use super::literal::{
     Kind, Literal, Quote, Until, bare, bare_end, concatenated, decode_codes, marked, skip_blanks,
     skip_space,
 };
 use super::marks::mark_at;
+use super::prose;
 use super::rules::Rule;
 use super::shape::*;
 
@@ -98,6 +99,9 @@ pub(crate) fn key(scan: &mut Scan, at: usize) {
     let Some((separator, value, tight)) = separator(text, &key, end) else {
         return;
     };
+    if separator == Separator::Prose && prose::says_nothing(text, &key, value) {
+        return;
+    }
     // A quotation mark before a name that none closes began the string in which the key and its value stand.
     let closed = key.quote.is_some_and(|quote| match quote {
         Quote::Plain { .. } => Quote::open(text, end).is_some_and(|(mark, _)| mark == quote),
@@ -191,9 +195,8 @@ fn separator(text: &[u8], key: &Key, end: usize) -> Option<(Separator, usize, bo
         at += 2;
     }
     let bracketed = key.start > 0 && text[key.start - 1] == b'[';
-    if (closed || bracketed || key.atom) && text.get(at) == Some(&b']') {
-        at += 1;
-    }
+    let indexed = (closed || bracketed || key.atom) && text.get(at) == Some(&b']');
+    at += usize::from(indexed);
     if let Some(value) = answer(text, key, at) {
         return Some((Separator::Arrow, value, false));
     }
@@ -232,7 +235,8 @@ fn separator(text: &[u8], key: &Key, end: usize) -> Option<(Separator, usize, bo
             let erlang = key.start > 0
                 && (text[key.start - 1] == b'{' || text[..key.start].ends_with(b"define("));
             let row = text[..key.start].trim_ascii_end().ends_with(b",");
-            if !closed && !key.atom && !erlang && !row {
+            // `["pwd"], ["date"]`: two lists, not a key and its value.
+            if indexed || !closed && !key.atom && !erlang && !row {
                 return None;
             }
             match pair_value(text, gap + 1) {
@@ -436,7 +440,9 @@ fn judge_value(
         // The formatter puts a long literal on a line of its own.
         let below = skip_space(text, at, 120);
         if below > at
-            && (Quote::open(text, below).is_some() || matches!(text.get(below), Some(b'~' | b'<')))
+            && (Quote::open(text, below).is_some()
+                || matches!(text.get(below), Some(b'~' | b'<'))
+                || text[below..].starts_with(b"string("))
         {
             at = below;
         }
@@ -444,7 +450,7 @@ fn judge_value(
     if at >= text.len() {
         return;
     }
-    if key.quote.is_none() && closes(text, at) {
+    if closes(text, at, key.quote) {
         return;
     }
     let call = separator == Separator::Comma && key.quote.is_none();
@@ -528,8 +534,10 @@ fn judge_value(
     // Judging reads a value several times.
     scan.spend(4 * (literal.end - literal.start));
     // As above, with a type, a call or letters before the mark: `"password: $=", …`.
-    let quoted = matches!(literal.kind, Kind::Quoted(_));
-    if quoted && key.quote.is_none() && follows_string(text, literal.start) {
+    if let Kind::Quoted(quote) = literal.kind
+        && key.quote != Some(quote)
+        && follows_string(text, literal.start)
+    {
         return;
     }
     match literal.kind {
@@ -582,9 +590,11 @@ fn block_scalar(text: &[u8], at: usize, separator: Separator) -> Option<usize> {
         .filter(|&start| start > end + 1)
 }
 
-/// Does a quotation mark at `at` end the string in which the key stands, rather than begin a value? `"password: ", …`
-fn closes(text: &[u8], at: usize) -> bool {
-    Quote::open(text, at).is_some_and(|(_, after)| follows_string(text, after))
+/// Does a quotation mark at `at` end the string in which the key stands, rather than begin a value? `"password: ", …`,
+/// `"'password' => ", …`
+fn closes(text: &[u8], at: usize, own: Option<Quote>) -> bool {
+    Quote::open(text, at)
+        .is_some_and(|(quote, after)| own != Some(quote) && follows_string(text, after))
 }
 
 /// Does what stands at `at` follow a string's closing mark?
@@ -600,7 +610,7 @@ fn follows_string(text: &[u8], at: usize) -> bool {
 }
 
 /// Reports a value, under the rule that its key or its form calls for.
-fn secret(scan: &mut Scan, key: &Key, class: KeyClass, start: usize, end: usize) {
+pub(super) fn secret(scan: &mut Scan, key: &Key, class: KeyClass, start: usize, end: usize) {
     let value = &scan.text[start..end];
     let rule = if value.starts_with(b"$2") || value.starts_with(b"$argon2") {
         Rule::PasswordHash
@@ -734,6 +744,9 @@ fn bare_value(
     tight: bool,
 ) {
     let text = scan.text;
+    if separator == Separator::Prose {
+        return prose::value(scan, key, class, at);
+    }
     let mut place = place(text, key, tight);
     let bracketed = separator == Separator::Arrow
         && key.start > 0
@@ -849,7 +862,6 @@ fn bare_value(
                 )
                 && looks_random(&value[1..], false)
         }
-        Separator::Prose => return prose(scan, key, class, at),
         Separator::Cell => {
             let next = skip_blanks(text, literal.end, 80);
             !call
@@ -895,7 +907,7 @@ fn bare_value(
 }
 
 /// The argument of `--password`: a word of small letters only may be a usage text's.
-fn argument_is_secret(class: KeyClass, key: &[u8], value: &[u8], flag: bool) -> bool {
+pub(super) fn argument_is_secret(class: KeyClass, key: &[u8], value: &[u8], flag: bool) -> bool {
     if class == KeyClass::Weak {
         return flag
             && matches!(value.len(), 32 | 64)
@@ -955,7 +967,8 @@ fn place(text: &[u8], key: &Key, tight: bool) -> Place {
         .take_while(|&&b| b != b'\n')
         .count();
     let mut lead = &text[key.start - line..key.start];
-    if let Some(at) = memchr::memmem::rfind(lead, b"\\n") {
+    // Sixty bytes are searched faster than a searcher is built.
+    if let Some(at) = lead.windows(2).rposition(|pair| pair == b"\\n") {
         lead = &lead[at + 2..];
     }
     let lead = lead.trim_ascii();
@@ -1026,141 +1039,6 @@ fn place(text: &[u8], key: &Key, tight: bool) -> Place {
 fn in_settings(text: &[u8], start: usize) -> bool {
     start > 0 && matches!(text[start - 1], b';' | b'&' | b'?')
         || start > 1 && text[start - 1] == b' ' && text[start - 2] == b';'
-}
-
-/// "password is hunter2": the next word, if it has a digit.
-fn prose(scan: &mut Scan, key: &Key, class: KeyClass, from: usize) {
-    let text = scan.text;
-    if class < KeyClass::Token {
-        return;
-    }
-    // As a verb: "pass `x` to …".
-    let verb = key.name.eq_ignore_ascii_case(b"pass");
-    let limit = text.len().min(from + 60);
-    let line = &text[from..limit];
-    let line = &line[..line
-        .iter()
-        .position(|&b| matches!(b, b'\n' | b'\r' | b'"'))
-        .unwrap_or(line.len())];
-    let mut at = from;
-    let mut said = false;
-    for (i, word) in line.split(|&b| b == b' ').enumerate() {
-        let next = at + word.len() + 1;
-        if i > 4 {
-            return;
-        }
-        match word {
-            b"is" | b"was" | b"are" | b"=" | b"is:" | b":" | b"->" | b"was:" | b"to" | b"as" => {
-                said = true
-            }
-            [first, .., b':'] if i > 0 && is(*first, ALPHA) => said = true,
-            b"for" | b"of" | b"the" | b"your" | b"now" | b"currently" | b"set" | b"set:"
-            | b"changed" | b"just" | b"" => {}
-            _ if said || i == 0 => {
-                let start = at;
-                let (start, value) = match marked(text, start) {
-                    Some(literal) if matches!(literal.kind, Kind::Quoted(_)) => {
-                        (literal.start, &text[literal.start..literal.end])
-                    }
-                    _ => {
-                        let end = bare(text, start, Until::Blank).end;
-                        let value = &text[start..end];
-                        let kept = value
-                            .iter()
-                            .rev()
-                            .take_while(|&&b| {
-                                matches!(b, b'.' | b',' | b';' | b')' | b':' | b'*' | b'`')
-                            })
-                            .count();
-                        (start, &value[..value.len() - kept])
-                    }
-                };
-                let place = Place {
-                    tight: false,
-                    data: false,
-                    screaming: false,
-                    ends: true,
-                };
-                if text[at] == b'`' || value.first() == Some(&b':') || verb {
-                    return;
-                }
-                let telling = said
-                    || matches!(blank_lead(text, key), Lead::Command)
-                    || netrc(text, key.start) && key.name == b"password";
-                let random = any(value, D) && any(value, ALPHA) && !judge::is_identifier(value);
-                let strong = class == KeyClass::Password
-                    && any(value, D)
-                    && any(value, ALPHA)
-                    && value.len() >= 5
-                    && !value.contains(&b'(');
-                if telling
-                    && (random || strong)
-                    && (bare_is_secret(class, key.name, value, place)
-                        || strong && !is_placeholder(value))
-                    || telling
-                        && matches!(blank_lead(text, key), Lead::Command)
-                        && argument_is_secret(class, key.name, value, true)
-                    || telling
-                        && netrc(text, key.start)
-                        && value.len() > 2
-                        && !is_placeholder(value)
-                    || !telling
-                        && !verb
-                        && looks_random(value, true)
-                        && any(value, D)
-                        && value.len() >= 16
-                        && !value.contains(&b'/')
-                        && !value.contains(&b'.')
-                        && any(value, U)
-                {
-                    let end = start + value.len();
-                    secret(scan, key, class, start, end);
-                }
-                return;
-            }
-            // "password for bob is …"
-            _ if i < 3 && all(word, WORD | DOT | DASH) => {}
-            _ => return,
-        }
-        at = next;
-    }
-}
-
-enum Lead {
-    Command,
-    Other,
-}
-
-/// `ENV KEY value`, `setenv KEY value`, `requirepass value`: settings with a blank between.
-fn blank_lead(text: &[u8], key: &Key) -> Lead {
-    let line = text[..key.start]
-        .iter()
-        .rev()
-        .take(60)
-        .take_while(|&&b| b != b'\n')
-        .count();
-    let lead = text[key.start - line..key.start].trim_ascii();
-    let word = lead
-        .rsplit(|b| b.is_ascii_whitespace())
-        .next()
-        .unwrap_or_default();
-    let setting = matches!(key.name, b"requirepass" | b"masterauth");
-    if matches!(word, b"ENV" | b"ARG" | b"setenv" | b"set" | b"put" | b"add")
-        && !key.name.iter().any(u8::is_ascii_lowercase)
-        || setting && lead.is_empty()
-    {
-        Lead::Command
-    } else {
-        Lead::Other
-    }
-}
-
-/// A netrc line: `machine … login … password …`.
-fn netrc(text: &[u8], start: usize) -> bool {
-    let lead = &text[start.saturating_sub(160)..start];
-    memchr::memmem::find(lead, b"login ").is_some()
-        && (memchr::memmem::find(lead, b"machine ").is_some()
-            || memchr::memmem::find(lead, b"default ").is_some())
 }
 
 /// A webhook's address of a host that is not known: the last part of its path, if it looks random.

@@ -24,6 +24,9 @@ pub(crate) struct Found {
     pub(crate) rank: u8,
 }
 
+/// Something invisible stands in the text: it must be read as a reader sees it.
+pub(crate) struct Unseen;
+
 /// The state of one walk.
 pub(crate) struct Scan<'t> {
     pub(crate) text: &'t [u8],
@@ -41,6 +44,8 @@ pub(crate) struct Scan<'t> {
     pub(crate) pem_until: usize,
     /// A private key's BEGIN was seen, its END not yet.
     pub(crate) pem_open: bool,
+    /// A private key's BEGIN or END was seen.
+    pub(crate) pem_seen: bool,
     pub(crate) jwk_until: usize,
     pub(crate) dump_until: usize,
     pub(crate) url_end: usize,
@@ -59,7 +64,7 @@ const READS_PER_BYTE: usize = 32;
 const SMALL: usize = 64 * 1024;
 
 impl<'t> Scan<'t> {
-    fn new(text: &'t [u8], fields: &'t HashSet<Vec<u8>>) -> Scan<'t> {
+    pub(crate) fn new(text: &'t [u8], fields: &'t HashSet<Vec<u8>>) -> Scan<'t> {
         Scan {
             text,
             found: Vec::new(),
@@ -71,6 +76,7 @@ impl<'t> Scan<'t> {
             jwt_until: 0,
             pem_until: 0,
             pem_open: false,
+            pem_seen: false,
             jwk_until: 0,
             dump_until: 0,
             url_end: 0,
@@ -319,14 +325,20 @@ impl Engine {
         }
     }
 
-    /// Walks over `text`; when something invisible is in it and `seen` is not set, gives up at once, for the caller to make the view.
-    pub(crate) fn walk<'t>(&'t self, text: &'t [u8], seen: bool) -> Result<Scan<'t>, ()> {
-        let mut scan = Scan::new(text, &self.fields);
-        self.drive(&mut scan, seen, false)?;
-        Ok(scan)
+    /// Walks over the scan's text; when something invisible is in it and `seen` is not set, gives up at once, for the caller to make
+    /// the view. The scan is the caller's, for moving one costs as much as walking over a short text.
+    pub(crate) fn walk(&self, scan: &mut Scan, seen: bool) -> Result<(), Unseen> {
+        self.drive(scan, seen, false)
     }
 
-    fn drive(&self, scan: &mut Scan, seen: bool, nested: bool) -> Result<(), ()> {
+    /// Every word of eight bytes and more, for a text that can't be judged.
+    pub(crate) fn words(&self, text: &[u8]) -> Vec<Found> {
+        let mut scan = Scan::new(text, &self.fields);
+        redact_words(&mut scan, 0, text.len());
+        scan.found
+    }
+
+    fn drive(&self, scan: &mut Scan, seen: bool, nested: bool) -> Result<(), Unseen> {
         let text = scan.text;
         let mut batch = Batch::new();
         let mut from = 0;
@@ -358,7 +370,7 @@ impl Engine {
         Ok(())
     }
 
-    fn confirm(&self, scan: &mut Scan, hit: Hit, seen: bool, nested: bool) -> Result<(), ()> {
+    fn confirm(&self, scan: &mut Scan, hit: Hit, seen: bool, nested: bool) -> Result<(), Unseen> {
         let at = hit.at as usize;
         scan.work += 4;
         scan.total_work += 4;
@@ -423,7 +435,7 @@ impl Engine {
                     at
                 };
                 if view::invisible(&scan.text[start..]).is_some() {
-                    return Err(());
+                    return Err(Unseen);
                 }
             }
         }

@@ -61,10 +61,12 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
         return true;
     }
     // `"value#{n}"`: what is written there is no secret, and what comes there is not seen.
-    let interpolation =
-        memchr::memmem::find(value, b"#{").or_else(|| memchr::memmem::find(value, b"${"));
-    if interpolation.is_some_and(|at| value.ends_with(b"}") && !any(&value[..at], D)) {
-        return true;
+    if value.ends_with(b"}") {
+        let pair = |pair: &[u8]| matches!(pair, b"#{" | b"${");
+        let interpolation = value.windows(2).position(pair);
+        if interpolation.is_some_and(|at| !any(&value[..at], D)) {
+            return true;
+        }
     }
     const PREFIXES: &[&[u8]] = &[
         b"op://",

@@ -50,16 +50,21 @@ struct Words {
 }
 
 impl Words {
-    fn split(name: &[u8]) -> Option<Words> {
-        if name.is_empty() || name.len() > MAX_NAME {
-            return None;
-        }
-        let mut words = Words {
+    fn none() -> Words {
+        Words {
             buffer: [0; MAX_NAME],
             bounds: [(0, 0); MAX_WORDS],
             len: 0,
             screaming: true,
-        };
+        }
+    }
+
+    /// Filled in place, since moving it about costs more than the splitting. Says whether there are any words.
+    fn split(&mut self, name: &[u8]) -> bool {
+        let words = self;
+        if name.is_empty() || name.len() > MAX_NAME {
+            return false;
+        }
         let mut start = None;
         for (i, &b) in name.iter().enumerate() {
             words.buffer[i] = b.to_ascii_lowercase();
@@ -82,7 +87,7 @@ impl Words {
             start.get_or_insert(i);
         }
         words.close(&mut start, name.len());
-        (words.len > 0).then_some(words)
+        words.len > 0
     }
 
     fn close(&mut self, start: &mut Option<usize>, end: usize) {
@@ -633,9 +638,10 @@ fn glued(word: &[u8]) -> Option<KeyClass> {
 
 /// What `name` says about its value. Fast for names that say nothing; names over [`MAX_NAME`] bytes say nothing.
 pub(crate) fn classify(name: &[u8]) -> KeyClass {
-    let Some(words) = Words::split(name) else {
+    let mut words = Words::none();
+    if !words.split(name) {
         return KeyClass::None;
-    };
+    }
     if words.iter().any(is_harmless) {
         return KeyClass::None;
     }

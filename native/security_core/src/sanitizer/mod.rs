@@ -9,7 +9,7 @@
 //!
 //! 1. a prefilter finds the few places where a rule's fixed piece occurs (`prefilter`);
 //! 2. each is confirmed: a token family (`families`, `runs`), a private key (`pem`), a URL (`url`), or a telling name with
-//!    its value (`contexts`, `headers`, `commands`, with `keys` for names, `literal` for values, `judge` for the decision);
+//!    its value (`contexts`, `prose`, `headers`, `commands`, with `keys` for names, `literal` for values, `judge` for the decision);
 //! 3. where colour codes, zero-width characters and the like occur, this is done on a readable view of the text (`view`);
 //! 4. known values are searched for exactly (`known`), the configured rules run, and all findings are merged.
 
@@ -26,6 +26,7 @@ mod literal;
 mod marks;
 mod pem;
 mod prefilter;
+mod prose;
 mod rules;
 mod runs;
 mod shape;
@@ -36,7 +37,7 @@ pub use keys::KeyClass;
 pub use known::KnownSecrets;
 pub use rules::RuleInfo;
 
-use engine::{Engine, Found, normal};
+use engine::{Engine, Found, Scan, normal};
 use marks::{Marks, Reach};
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
@@ -44,6 +45,7 @@ use rules::{RULES, Rule};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::OnceLock;
+use view::View;
 
 /// What a user adds to the built-in rules.
 #[derive(Debug, Clone, Default)]
@@ -253,60 +255,64 @@ impl Sanitizer {
     ///
     /// What is left once these are replaced has no more findings: a secret that another one hid is among them.
     pub fn scan(&self, text: &[u8], known: &KnownSecrets) -> Findings<'_> {
-        let mut findings = self.pass(text, known);
+        let (mut findings, mut again) = self.pass(text, known);
         for _ in 0..PASSES {
-            if findings.spans.is_empty() || findings.over_budget {
+            if findings.over_budget || !again {
                 return findings;
             }
             let (redacted, places) = replace(text, &findings.spans);
-            let more = self.pass(&redacted, known);
+            let more;
+            (more, again) = self.pass(&redacted, known);
             findings.work += more.work;
             findings.over_budget |= more.over_budget;
-            if more.spans.is_empty() {
-                return findings;
-            }
             findings.spans = join(&findings.spans, more.spans, &places);
         }
+        // Made to go on and on. As with a budget that was spent, every long word goes.
+        let mut words = self.engine.words(text);
+        findings.spans = join(&findings.spans, self.merge(&mut words), &[]);
+        findings.over_budget = true;
         findings
     }
 
-    /// One look at `text`.
-    fn pass(&self, text: &[u8], known: &KnownSecrets) -> Findings<'_> {
-        let (mut found, over_budget, work) = match self.engine.walk(text, false) {
-            Ok(mut scan) => {
-                self.extras(text, known, &mut scan.found);
-                (scan.found, scan.over_budget, scan.total_work)
-            }
-            Err(()) => {
-                let view = view::View::of(text);
-                let Ok(mut scan) = self.engine.walk(&view.text, true) else {
-                    return Findings::default();
-                };
-                self.extras(&view.text, known, &mut scan.found);
-                let mut found = scan.found;
-                for span in &mut found {
-                    (span.start, span.end) = view.origin(span.start, span.end);
-                }
-                (found, scan.over_budget, scan.total_work)
-            }
+    /// One look at `text`, and whether a second one may find more.
+    fn pass(&self, text: &[u8], known: &KnownSecrets) -> (Findings<'_>, bool) {
+        let mut scan = Scan::new(text, &self.engine.fields);
+        if self.engine.walk(&mut scan, false).is_ok() {
+            self.extras(known, &mut scan);
+            return self.findings(text, &mut scan);
+        }
+        let view = View::of(text);
+        let mut scan = Scan::new(&view.text, &self.engine.fields);
+        if self.engine.walk(&mut scan, true).is_err() {
+            return (Findings::default(), false);
+        }
+        self.extras(known, &mut scan);
+        for span in &mut scan.found {
+            (span.start, span.end) = view.origin(span.start, span.end);
+        }
+        self.findings(text, &mut scan)
+    }
+
+    fn findings(&self, text: &[u8], scan: &mut Scan) -> (Findings<'_>, bool) {
+        let found = &mut scan.found;
+        if !found.is_empty() {
+            self.take_marks_whole(text, found);
+        }
+        let findings = Findings {
+            spans: self.merge(found),
+            over_budget: scan.over_budget,
+            work: scan.total_work,
         };
-        if found.is_empty() {
-            return Findings {
-                spans: Vec::new(),
-                over_budget,
-                work,
-            };
-        }
-        self.take_marks_whole(text, &mut found);
-        Findings {
-            spans: self.merge(&mut found),
-            over_budget,
-            work,
-        }
+        // A key's body is known by its lines' looks, so that any finding in it matters; elsewhere only one that is glued to
+        // something can make that read otherwise.
+        let pem = scan.pem_seen && !findings.spans.is_empty();
+        let again = pem || findings.spans.iter().any(|span| is_glued(text, span));
+        (findings, again)
     }
 
     /// Known values and the configured rules.
-    fn extras(&self, text: &[u8], known: &KnownSecrets, found: &mut Vec<Found>) {
+    fn extras(&self, known: &KnownSecrets, scan: &mut Scan) {
+        let (text, found) = (scan.text, &mut scan.found);
         known.each(text, |start, end| {
             found.push(Found {
                 start,
@@ -362,6 +368,9 @@ impl Sanitizer {
     /// Joins findings that overlap; the higher rank names the replacement, among equals the longer.
     fn merge(&self, found: &mut [Found]) -> Vec<Span<'_>> {
         found.sort_unstable_by_key(|f| (f.start, f.end));
+        if found.is_empty() {
+            return Vec::new();
+        }
         let mut spans: Vec<Span<'_>> = Vec::with_capacity(found.len());
         let mut whole: Option<Found> = None;
         let mut winner = 0;
@@ -459,6 +468,16 @@ fn replace(text: &[u8], spans: &[Span<'_>]) -> (Vec<u8>, Vec<Place>) {
     }
     out.extend_from_slice(&text[copied..]);
     (out, places)
+}
+
+/// Is a finding not set off by blanks, quotation marks or separators?
+fn is_glued(text: &[u8], span: &Span<'_>) -> bool {
+    let apart = |byte: Option<&u8>, others: &[u8]| {
+        byte.is_none_or(|b| {
+            b.is_ascii_whitespace() || matches!(b, b'"' | b'\'') || others.contains(b)
+        })
+    };
+    !apart(text[..span.start].last(), b"=:>") || !apart(text.get(span.end), b",;<@")
 }
 
 /// A replacement in a redacted text, and what it stands for.

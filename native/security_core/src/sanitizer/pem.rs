@@ -43,6 +43,7 @@ pub(crate) fn begin(scan: &mut Scan, at: usize) {
         dash += 1;
     }
     scan.pem_open = true;
+    scan.pem_seen = true;
     let end = armour_end(scan, dash);
     if let Some((from, to)) = trim(text, dash, end) {
         scan.add(from, to, Rule::PrivateKey, 3);
@@ -199,7 +200,7 @@ fn armour_end(scan: &mut Scan, from: usize) -> usize {
                 return body_end;
             }
         }
-        if line_end >= limit {
+        if line_end >= limit || begins(text, line_end) {
             // Cut off: everything that looked like a body is one.
             return body_end;
         }
@@ -252,13 +253,26 @@ fn longest_run(line: &[u8]) -> (usize, usize) {
     best
 }
 
-/// The end of the line at `at`: a real line break, or one written with backslashes.
+/// Does another private key begin behind the dash at `at`?
+fn begins(text: &[u8], at: usize) -> bool {
+    text[at..].starts_with(b"-BEGIN ") && private_label(text, at + 7).is_some()
+}
+
+/// The end of the line at `at`: a real line break, one written with backslashes, or the dash before the next key's BEGIN, so that
+/// heads without number on one line are each read once.
 fn line_end(text: &[u8], at: usize, limit: usize) -> usize {
     let mut from = at;
-    while let Some(offset) = memchr::memchr2(b'\n', b'\\', &text[from..limit]) {
+    while let Some(offset) = memchr::memchr3(b'\n', b'\\', b'-', &text[from..limit]) {
         let found = from + offset;
         if text[found] == b'\n' {
             return found;
+        }
+        if text[found] == b'-' {
+            if begins(text, found) {
+                return found;
+            }
+            from = found + 1;
+            continue;
         }
         let slashes = text[found..limit]
             .iter()
@@ -299,6 +313,7 @@ pub(crate) fn end(scan: &mut Scan, at: usize) {
     if private_label(text, label).is_none() {
         return;
     }
+    scan.pem_seen = true;
     if std::mem::take(&mut scan.pem_open) {
         return;
     }

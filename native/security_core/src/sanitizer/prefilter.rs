@@ -267,17 +267,12 @@ impl Prefilter {
     fn fill_avx2(&self, text: &[u8], batch: &mut Batch) {
         use std::arch::x86_64::*;
 
+        // Broadcast where it is used: there are more tables than registers, and short texts don't pay for copies of them.
         let load16 = |table: &[u8; 16]| -> __m256i {
             // SAFETY: `table` is 16 bytes, and the load needs no alignment.
             let half = unsafe { _mm_loadu_si128(table.as_ptr().cast()) };
             _mm256_broadcastsi128_si256(half)
         };
-        let mut tables = [[(_mm256_setzero_si256(), _mm256_setzero_si256()); 4]; GROUPS];
-        for (group, tables) in self.groups.iter().zip(&mut tables) {
-            for (position, pair) in tables.iter_mut().enumerate() {
-                *pair = (load16(&group.low[position]), load16(&group.high[position]));
-            }
-        }
         let nibble = _mm256_set1_epi8(0x0f);
         let zero = _mm256_setzero_si256();
         let mut at = batch.next;
@@ -289,11 +284,10 @@ impl Prefilter {
                 let bytes = unsafe { _mm256_loadu_si256(text.as_ptr().add(at + position).cast()) };
                 let low = _mm256_and_si256(bytes, nibble);
                 let high = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), nibble);
-                for (set, tables) in sets.iter_mut().zip(&tables) {
-                    let (low_table, high_table) = tables[position];
+                for (set, group) in sets.iter_mut().zip(&self.groups) {
                     let allowed = _mm256_and_si256(
-                        _mm256_shuffle_epi8(low_table, low),
-                        _mm256_shuffle_epi8(high_table, high),
+                        _mm256_shuffle_epi8(load16(&group.low[position]), low),
+                        _mm256_shuffle_epi8(load16(&group.high[position]), high),
                     );
                     *set = _mm256_and_si256(*set, allowed);
                 }

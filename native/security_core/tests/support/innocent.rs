@@ -24,6 +24,8 @@ pub const TRICKY: &[(&str, &[&str])] = &[
             "bypass: true",
             "{bypass: :ok}",
             "bypass_proxy = \"enabled\"",
+            "[[\"ls\"], [\"pwd\"], [\"date\"]]",
+            "{\"commands\":[[\"pwd\"],[\"whoami\", \"--all\"]]}",
             "compass: \"north-northwest\"",
             "passing: 12, failing: 0",
             "passed: 120, skipped: 3",
