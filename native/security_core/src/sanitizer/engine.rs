@@ -44,8 +44,6 @@ pub(crate) struct Scan<'t> {
     pub(crate) pem_until: usize,
     /// A private key's BEGIN was seen, its END not yet.
     pub(crate) pem_open: bool,
-    /// A private key's BEGIN or END was seen.
-    pub(crate) pem_seen: bool,
     pub(crate) jwk_until: usize,
     pub(crate) dump_until: usize,
     pub(crate) url_end: usize,
@@ -76,7 +74,6 @@ impl<'t> Scan<'t> {
             jwt_until: 0,
             pem_until: 0,
             pem_open: false,
-            pem_seen: false,
             jwk_until: 0,
             dump_until: 0,
             url_end: 0,

@@ -255,16 +255,18 @@ impl Sanitizer {
     ///
     /// What is left once these are replaced has no more findings: a secret that another one hid is among them.
     pub fn scan(&self, text: &[u8], known: &KnownSecrets) -> Findings<'_> {
-        let (mut findings, mut again) = self.pass(text, known);
+        let mut findings = self.pass(text, known);
         for _ in 0..PASSES {
-            if findings.over_budget || !again {
+            if findings.over_budget || findings.spans.is_empty() {
                 return findings;
             }
             let (redacted, places) = replace(text, &findings.spans);
-            let more;
-            (more, again) = self.pass(&redacted, known);
+            let more = self.pass(&redacted, known);
             findings.work += more.work;
             findings.over_budget |= more.over_budget;
+            if more.spans.is_empty() {
+                return findings;
+            }
             findings.spans = join(&findings.spans, more.spans, &places);
         }
         // Made to go on and on. As with a budget that was spent, every long word goes.
@@ -274,8 +276,8 @@ impl Sanitizer {
         findings
     }
 
-    /// One look at `text`, and whether a second one may find more.
-    fn pass(&self, text: &[u8], known: &KnownSecrets) -> (Findings<'_>, bool) {
+    /// One look at `text`.
+    fn pass(&self, text: &[u8], known: &KnownSecrets) -> Findings<'_> {
         let mut scan = Scan::new(text, &self.engine.fields);
         if self.engine.walk(&mut scan, false).is_ok() {
             self.extras(known, &mut scan);
@@ -284,7 +286,7 @@ impl Sanitizer {
         let view = View::of(text);
         let mut scan = Scan::new(&view.text, &self.engine.fields);
         if self.engine.walk(&mut scan, true).is_err() {
-            return (Findings::default(), false);
+            return Findings::default();
         }
         self.extras(known, &mut scan);
         for span in &mut scan.found {
@@ -293,21 +295,16 @@ impl Sanitizer {
         self.findings(text, &mut scan)
     }
 
-    fn findings(&self, text: &[u8], scan: &mut Scan) -> (Findings<'_>, bool) {
+    fn findings(&self, text: &[u8], scan: &mut Scan) -> Findings<'_> {
         let found = &mut scan.found;
         if !found.is_empty() {
             self.take_marks_whole(text, found);
         }
-        let findings = Findings {
+        Findings {
             spans: self.merge(found),
             over_budget: scan.over_budget,
             work: scan.total_work,
-        };
-        // A key's body is known by its lines' looks, so that any finding in it matters; elsewhere only one that is glued to
-        // something can make that read otherwise.
-        let pem = scan.pem_seen && !findings.spans.is_empty();
-        let again = pem || findings.spans.iter().any(|span| is_glued(text, span));
-        (findings, again)
+        }
     }
 
     /// Known values and the configured rules.
@@ -468,16 +465,6 @@ fn replace(text: &[u8], spans: &[Span<'_>]) -> (Vec<u8>, Vec<Place>) {
     }
     out.extend_from_slice(&text[copied..]);
     (out, places)
-}
-
-/// Is a finding not set off by blanks, quotation marks or separators?
-fn is_glued(text: &[u8], span: &Span<'_>) -> bool {
-    let apart = |byte: Option<&u8>, others: &[u8]| {
-        byte.is_none_or(|b| {
-            b.is_ascii_whitespace() || matches!(b, b'"' | b'\'') || others.contains(b)
-        })
-    };
-    !apart(text[..span.start].last(), b"=:>") || !apart(text.get(span.end), b",;<@")
 }
 
 /// A replacement in a redacted text, and what it stands for.

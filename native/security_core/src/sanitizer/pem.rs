@@ -43,7 +43,6 @@ pub(crate) fn begin(scan: &mut Scan, at: usize) {
         dash += 1;
     }
     scan.pem_open = true;
-    scan.pem_seen = true;
     let end = armour_end(scan, dash);
     if let Some((from, to)) = trim(text, dash, end) {
         scan.add(from, to, Rule::PrivateKey, 3);
@@ -313,7 +312,6 @@ pub(crate) fn end(scan: &mut Scan, at: usize) {
     if private_label(text, label).is_none() {
         return;
     }
-    scan.pem_seen = true;
     if std::mem::take(&mut scan.pem_open) {
         return;
     }
