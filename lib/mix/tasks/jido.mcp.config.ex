@@ -15,10 +15,10 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
       * `vscode` - `{"servers": {...}}`, for `.vscode/mcp.json`
       * `command` - the command in one line, for clients that take one, as in `claude mcp add NAME -- COMMAND`
     * `--name NAME` - what the client calls the server; default: the project's name
+    * `--output FILE` - writes to a file instead of standard output, where the project may print too: Mix tells there what
+      it compiles, before this task runs
     * the options of the session, checked here and put into the command: `JidoCode.Tools.SessionOptions`. Without any, the
       server is read-only.
-
-  Nothing but the configuration goes to standard output.
   """
 
   use Mix.Task
@@ -26,7 +26,7 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
   alias JidoCode.Tools.{Console, JSON, SessionOptions}
 
   @formats ~w(json vscode command)
-  @switches [format: :string, name: :string, start: :boolean]
+  @switches [format: :string, name: :string, output: :string, start: :boolean]
   @launcher "jido_mcp"
 
   @impl true
@@ -38,8 +38,9 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
          {:ok, name} <- name(opts[:name]),
          :ok <- secret_free(opts),
          {:ok, _context} <- checked(opts),
-         {:ok, launcher} <- launcher() do
-      IO.puts(print(format, name, launcher, arguments(opts)))
+         {:ok, launcher} <- launcher(),
+         :ok <- write(opts[:output], print(format, name, launcher, arguments(opts)) <> "\n") do
+      :ok
     else
       {:error, problem} ->
         IO.puts(:stderr, "mix jido.mcp.config: #{problem}\n\nmix help jido.mcp.config says more.")
@@ -89,9 +90,16 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
       else: {:error, "#{path} is missing; mix deps.compile jido_code_tools --force builds it"}
   end
 
+  defp write(nil, text), do: IO.write(text)
+
+  defp write(file, text) do
+    with {:error, reason} <- File.write(file, text),
+         do: {:error, "can't write #{file}: #{:file.format_error(reason)}"}
+  end
+
   defp arguments(opts) do
     ["--project", File.cwd!(), "--path", path()] ++
-      (opts |> Keyword.drop([:format, :name]) |> OptionParser.to_argv())
+      (opts |> Keyword.drop([:format, :name, :output]) |> OptionParser.to_argv())
   end
 
   # A client started from a desktop has not the PATH of this shell.

@@ -101,7 +101,7 @@ defmodule JidoCode.Tools.MCP.Connection do
 
   def handle_info({:answer, id, answer}, state), do: {:noreply, answer(state, id, answer)}
 
-  def handle_info({:DOWN, _monitor, :process, pid, _reason}, state) do
+  def handle_info({:EXIT, pid, _reason}, state) do
     case Enum.find(state.calls, fn {_id, call} -> call.pid == pid end) do
       # Its answer has come before.
       nil -> {:noreply, state}
@@ -123,7 +123,8 @@ defmodule JidoCode.Tools.MCP.Connection do
     connection = self()
     context = Map.put(state.context, :progress, &send(connection, {:progress, id, &1}))
     call = SecureExecutor.new(name, args, context)
-    {pid, _monitor} = spawn_monitor(fn -> run(connection, id, call) end)
+    # Linked, so that it ends with the connection even when that is killed.
+    pid = spawn_link(fn -> run(connection, id, call) end)
     started = System.monotonic_time()
     %{state | calls: Map.put(state.calls, id, %{pid: pid, call: call, started: started})}
   end

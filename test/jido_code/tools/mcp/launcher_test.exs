@@ -1,0 +1,260 @@
+defmodule JidoCode.Tools.MCP.LauncherTest do
+  @moduledoc false
+  # The whole way, from a client's lines to the tools of a project's own VM and back.
+  use ExUnit.Case, async: false
+
+  import JidoCode.Tools.Test.CommandProcesses, only: [alive?: 1, eventually: 1, kill: 2, parent: 1]
+
+  alias JidoCode.Tools.Test.{McpClient, MixProject, Tree}
+
+  @moduletag timeout: 300_000
+
+  # One project for all: what takes time is to compile its dependency, which is this library.
+  setup_all do
+    mix = """
+    defmodule Sample.MixProject do
+      use Mix.Project
+
+      def project do
+        [app: :sample, version: "0.1.0", deps: [{:jido_code_tools, path: #{inspect(File.cwd!())}}]]
+      end
+    end
+    """
+
+    root = MixProject.new!(%{"mix.exs" => mix})
+    Tree.pipe!(root, "pipe")
+    client = root |> McpClient.start!()
+    McpClient.initialize(client)
+    started(client)
+    McpClient.leave(client)
+    eventually(fn -> below(root) == [] end)
+    %{root: root}
+  end
+
+  setup %{root: root} do
+    on_exit(fn -> eventually(fn -> below(root) == [] end) end)
+  end
+
+  defp connected(root, arguments \\ [], opts \\ []) do
+    client = McpClient.start!(root, arguments, opts)
+    McpClient.initialize(client)
+    client
+  end
+
+  # Waits until calls reach the project.
+  defp started(client) do
+    case McpClient.tool(client, "fetch_elixir_docs", %{"module" => "Sample"}) do
+      {:ok, text} -> assert text =~ "A cart's sum."
+      {:error, "The project is still starting" <> _rest} -> started(client)
+      {:error, text} -> flunk(text)
+    end
+
+    client
+  end
+
+  # Reading a named pipe that nobody writes to never ends by itself. Answers when it is seen to run.
+  defp call_that_waits(client, root, id) do
+    McpClient.call(client, id, "bash_execute", %{"command" => "cat pipe", "timeout" => 600_000})
+    eventually(fn -> commands(root) != [] end)
+  end
+
+  # Ids of the living processes in the project's folder: the VM and what it started.
+  defp below(root) do
+    for process <- Path.wildcard("/proc/[0-9]*"),
+        {:ok, folder} <- [File.read_link(Path.join(process, "cwd"))],
+        folder == root or String.starts_with?(folder, root <> "/"),
+        pid = process |> Path.basename() |> String.to_integer(),
+        alive?(pid),
+        do: pid
+  end
+
+  defp commands(root) do
+    for pid <- below(root), {:ok, "cat" <> _} <- [File.read("/proc/#{pid}/cmdline")], do: pid
+  end
+
+  defp vm(client, root), do: Enum.find(below(root), &(parent(&1) == client.pid))
+
+  describe "lines" do
+    test "that are no requests are answered, or let pass, and the session goes on", %{root: root} do
+      client = McpClient.start!(root)
+      # Before the session begins, too.
+      McpClient.notify(client, "notifications/initialized")
+      McpClient.request(client, "early", "ping")
+      assert %{"result" => %{}} = McpClient.await(client, "early")
+      McpClient.initialize(client)
+
+      assert %{"error" => %{"code" => -32_700}, "id" => nil} =
+               client |> McpClient.write("{") |> McpClient.next()
+
+      assert %{"error" => %{"code" => -32_600}, "id" => nil} =
+               client |> McpClient.write(~s([{"jsonrpc":"2.0","id":1,"method":"ping"}])) |> McpClient.next()
+
+      assert %{"error" => %{"code" => -32_600}, "id" => nil} =
+               client |> McpClient.write(String.duplicate("x", 11_000_000)) |> McpClient.next()
+
+      McpClient.write(client, ["", "\r\n", ~s({"jsonrpc":"2.0","method":"notifications/unknown"})])
+      McpClient.request(client, 1, "no/such")
+      assert %{"error" => %{"code" => -32_601}} = McpClient.await(client, 1)
+      McpClient.request(client, 2, "tools/list", %{"cursor" => "x"})
+      assert %{"error" => %{"code" => -32_602}} = McpClient.await(client, 2)
+      McpClient.call(client, 3, "reload_module")
+
+      assert %{"error" => %{"code" => -32_602, "message" => "Unknown tool: reload_module" <> _}} =
+               McpClient.await(client, 3)
+
+      McpClient.request(client, 4, "ping")
+      assert %{"result" => result} = McpClient.await(client, 4)
+      assert result == %{}
+    end
+
+    test "are answered in the order of their ends, and in both eras at once", %{root: root} do
+      client = root |> connected(["--tier", "execute"]) |> started()
+      call_that_waits(client, root, "long")
+
+      meta = %{
+        "io.modelcontextprotocol/protocolVersion" => "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities" => %{}
+      }
+
+      McpClient.request(client, "modern", "server/discover", %{"_meta" => meta})
+      assert %{"result" => %{"supportedVersions" => versions}} = McpClient.await(client, "modern")
+      assert "2026-07-28" in versions
+      McpClient.request(client, "legacy", "ping")
+      assert %{"result" => %{}} = McpClient.await(client, "legacy")
+
+      McpClient.notify(client, "notifications/cancelled", %{"requestId" => "long"})
+      eventually(fn -> commands(root) == [] end)
+      # Nothing comes for the cancelled call: the next message is the next request's.
+      McpClient.request(client, "after", "ping")
+      assert %{"id" => "after"} = McpClient.next(client)
+    end
+  end
+
+  test "more calls than may run are refused, and may be made again", %{root: root} do
+    client = connected(root)
+    # They wait for the project to start.
+    for id <- 1..33, do: McpClient.call(client, id, "fetch_elixir_docs", %{"module" => "Sample"})
+    answers = for id <- 1..33, do: McpClient.await(client, id)
+    {refused, taken} = answers |> Enum.map(&McpClient.result/1) |> Enum.split_with(&match?({:error, _}, &1))
+    assert [{:error, "32 calls are running" <> _rest}] = refused
+    assert length(taken) == 32
+    assert {:ok, _text} = McpClient.tool(client, "fetch_elixir_docs", %{"module" => "Sample"})
+  end
+
+  test "code that does not compile is named, and the call after its repair works", %{root: root} do
+    file = Path.join(root, "lib/broken.ex")
+    File.write!(file, "defmodule Sample.Broken do\n  def f, do: nothing_of_this_name\nend\n")
+    client = connected(root)
+    assert {:error, text} = McpClient.tool(client, "fetch_elixir_docs", %{"module" => "Sample"})
+    assert text =~ "The project is not running"
+    assert text =~ "lib/broken.ex:2"
+    assert text =~ "nothing_of_this_name"
+
+    # Still wrong: said again, not only once.
+    assert {:error, again} = McpClient.tool(client, "fetch_elixir_docs", %{"module" => "Sample"})
+    assert again =~ "lib/broken.ex:2"
+
+    File.rm!(file)
+    started(client)
+  end
+
+  test "wrong options are named", %{root: root} do
+    {usage, 2} = System.cmd(McpClient.launcher(), ["--project", "/nowhere"], stderr_to_stdout: true)
+    assert usage =~ "/nowhere has no mix.exs"
+    {usage, 2} = System.cmd(McpClient.launcher(), ["--project"], stderr_to_stdout: true)
+    assert usage =~ "--project takes a value"
+
+    for {arguments, why} <- [
+          {["--tier", "root"], "--tier takes one of read_only, write, execute, privileged, got: root"},
+          {["--consent", "iex_eval"], "--consent takes a tool's name"},
+          {["--no-such-option"], "--no-such-option"}
+        ] do
+      client = connected(root, arguments)
+      assert {:error, text} = McpClient.tool(client, "fetch_elixir_docs", %{"module" => "Sample"})
+      assert text =~ why
+      McpClient.leave(client)
+    end
+  end
+
+  describe "whatever ends" do
+    test "the VM is killed: its calls are answered, the next one starts it again", %{root: root} do
+      client = root |> connected(["--tier", "execute"]) |> started()
+      call_that_waits(client, root, 1)
+      kill(vm(client, root), "KILL")
+      assert {:error, text} = client |> McpClient.await(1) |> McpClient.result()
+      assert text =~ "The project is not running. Mix ended while the project ran"
+      assert commands(root) == []
+      started(client)
+    end
+
+    test "the launcher is killed: the VM and its commands go with it", %{root: root} do
+      client = root |> connected(["--tier", "execute"]) |> started()
+      call_that_waits(client, root, 1)
+      kill(client.pid, "KILL")
+      eventually(fn -> below(root) == [] end)
+    end
+
+    test "the launcher is asked to end: so is all that it started", %{root: root} do
+      client = root |> connected(["--tier", "execute"]) |> started()
+      call_that_waits(client, root, 1)
+      kill(client.pid, "TERM")
+      assert McpClient.exit_status(client) == 128 + 15
+      assert below(root) == []
+    end
+
+    test "the client leaves: so does the server", %{root: root} do
+      client = root |> connected(["--tier", "execute"]) |> started()
+      call_that_waits(client, root, 1)
+      McpClient.leave(client)
+      eventually(fn -> not alive?(client.pid) end)
+      assert below(root) == []
+    end
+
+    test "the client leaves while the project starts", %{root: root} do
+      client = connected(root)
+      McpClient.leave(client)
+      eventually(fn -> not alive?(client.pid) end)
+      assert below(root) == []
+    end
+
+    test "the client leaves a VM that does not move any more", %{root: root} do
+      client = root |> connected(["--tier", "execute"]) |> started()
+      kill(vm(client, root), "STOP")
+      # More than the channel holds.
+      McpClient.call(client, 1, "bash_execute", %{"command" => String.duplicate("x", 5_000_000)})
+      McpClient.request(client, 2, "ping")
+      assert %{"result" => %{}} = McpClient.await(client, 2)
+      McpClient.leave(client)
+      eventually(fn -> not alive?(client.pid) end)
+      assert below(root) == []
+    end
+
+    test "input that is over at once leaves nothing, and is no failure", %{root: root} do
+      {output, status} =
+        System.cmd(
+          "sh",
+          ["-c", ~s("$0" --project "$1" 2>/dev/null </dev/null), McpClient.launcher(), root]
+        )
+
+      assert {output, status} == {"", 0}
+      assert below(root) == []
+    end
+  end
+
+  test "names outside ASCII are the same without a locale", %{root: root} do
+    File.write!(Path.join(root, "lib/größe.ex"), "defmodule Sample.Größe do\n  @moduledoc \"Maß\"\nend\n")
+
+    plain =
+      for name <- ~c"LANG LC_ALL LC_CTYPE" |> to_string() |> String.split(), do: {to_charlist(name), false}
+
+    client = root |> connected(["--tier", "execute"], env: plain) |> started()
+    assert {:ok, text} = McpClient.tool(client, "grep_search", %{"pattern" => "Maß", "path" => "lib"})
+    assert text =~ "lib/größe.ex"
+    assert {:ok, text} = McpClient.tool(client, "bash_execute", %{"command" => "cat lib/größe.ex"})
+    assert text =~ "Maß"
+    assert {:ok, text} = McpClient.tool(client, "fetch_elixir_docs", %{"module" => "Sample.Größe"})
+    assert text =~ "Maß"
+  after
+    File.rm(Path.join(root, "lib/größe.ex"))
+  end
+end
