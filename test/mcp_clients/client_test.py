@@ -7,6 +7,7 @@ Runs in the folder that script/mcp_clients makes: shop/ is the project; reader.c
 import asyncio
 import importlib.metadata
 import json
+import logging
 import shlex
 import shutil
 import time
@@ -185,7 +186,8 @@ class Checks:
                 seen.append((done, message))
 
             arguments = {"path": "test/slow_test.exs", "timeout": 600_000}
-            long = asyncio.create_task(server.call("run_exunit", arguments, progress))
+            wanted = progress if self.cancels else None
+            long = asyncio.create_task(server.call("run_exunit", arguments, wanted))
             await eventually(lambda: processes("sleep", "6001"), 120)
 
             if self.pings:
@@ -195,10 +197,11 @@ class Checks:
                 self.assertFalse(result.get("isError"), text(result))
             self.assertFalse(long.done())
 
-            await eventually(lambda: len(seen) >= 2)
-            times = [done for done, _message in seen]
-            self.assertEqual(times, sorted(set(times)))
-            self.assertTrue(all(" s" in message for _done, message in seen), seen)
+            if self.cancels:
+                await eventually(lambda: len(seen) >= 2)
+                times = [done for done, _message in seen]
+                self.assertEqual(times, sorted(set(times)))
+                self.assertTrue(all(" s" in message for _done, message in seen), seen)
 
             long.cancel()
             await asyncio.gather(long, return_exceptions=True)
@@ -222,7 +225,8 @@ if SDK.startswith("1."):
 
     class Generation1(Checks, unittest.IsolatedAsyncioTestCase):
         pings = True
-        # This generation drops the answer only, and lets the server work on.
+        # This generation drops the answer only, and lets the server work on: the call ends with the connection. Progress that
+        # comes while it closes breaks it, so none is asked for.
         cancels = False
 
         @asynccontextmanager
@@ -259,4 +263,6 @@ else:
 
 
 if __name__ == "__main__":
+    # It is in debug mode here, and tells each step that took a while.
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
     unittest.main(verbosity=2)

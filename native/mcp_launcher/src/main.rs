@@ -73,8 +73,8 @@ fn start(options: Options) -> Result<ExitCode, String> {
 async fn run(options: Options, catalog: Catalog) -> Result<ExitCode, String> {
     let mut signals = Signals::listen().map_err(|error| error.to_string())?;
     let ended = CancellationToken::new();
-    let (project, keeper) = Project::start(options);
-    let server = Server::new(catalog, project.clone(), ended.clone());
+    let (project, vm) = Project::start(options);
+    let server = Server::new(catalog, project, ended.clone());
     let session = async {
         match server.serve(Stdio::new(ended.clone())).await {
             Ok(session) => session
@@ -92,8 +92,7 @@ async fn run(options: Options, catalog: Catalog) -> Result<ExitCode, String> {
         result = session => (result.map(|()| ExitCode::SUCCESS), GRACE),
         number = signals.next() => (Ok(ExitCode::from(128 + number)), GRACE_AFTER_SIGNAL),
     };
-    project.stop(grace);
-    let _ = keeper.await;
+    vm.stop(grace).await;
     result
 }
 

@@ -9,6 +9,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
@@ -27,6 +28,9 @@ use crate::output::Output;
 
 /// How often waiting calls hear what the VM does.
 const TICK: Duration = Duration::from_secs(1);
+/// Clients may start a server with next to no environment. Without a locale, the VM takes the names of files for Latin-1, and
+/// finds none that has a letter outside of ASCII.
+const LOCALE: [&str; 3] = ["LC_ALL", "LC_CTYPE", "LANG"];
 /// What was printed last may still be in the pipe when the VM has ended.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 /// How long what the VM leaves behind has to end by itself. Its commands are ended by their own runner, which sees it go.
@@ -44,7 +48,20 @@ pub struct Project {
 enum Request {
     Call(u64, Pending),
     Cancel(u64),
-    Stop(Duration),
+}
+
+/// Ends the VM.
+pub struct Stopper {
+    stop: oneshot::Sender<Duration>,
+    keeper: JoinHandle<()>,
+}
+
+impl Stopper {
+    /// Ends the VM and everything below it, by force when `grace` is over. Returns when all of it is gone.
+    pub async fn stop(self, grace: Duration) {
+        let _ = self.stop.send(grace);
+        let _ = self.keeper.await;
+    }
 }
 
 /// A call that has no answer yet.
@@ -82,23 +99,29 @@ impl Drop for Call {
 
 impl Project {
     /// Starts the keeper, and the VM with it.
-    pub fn start(options: Options) -> (Project, JoinHandle<()>) {
+    pub fn start(options: Options) -> (Project, Stopper) {
         let (sender, requests) = mpsc::unbounded_channel();
+        let (stop, stopped) = oneshot::channel();
         let mut keeper = Keeper {
             options,
             requests,
             calls: BTreeMap::new(),
             vm: None,
         };
-        let running = tokio::spawn(async move {
+        let keeper = tokio::spawn(async move {
             keeper.start();
-            keeper.run().await;
+            // Wherever it is: a VM that does not move may have left it half way through a message.
+            let grace = tokio::select! {
+                grace = stopped => grace.unwrap_or_default(),
+                never = keeper.run() => match never {},
+            };
+            keeper.end(grace).await;
         });
         let project = Project {
             requests: sender,
             ids: Arc::default(),
         };
-        (project, running)
+        (project, Stopper { stop, keeper })
     }
 
     /// Sends a call.
@@ -118,11 +141,6 @@ impl Project {
             answer: answered,
             doing: seen,
         }
-    }
-
-    /// Ends the VM and everything below it, by force when `grace` is over; the keeper then ends.
-    pub fn stop(&self, grace: Duration) {
-        let _ = self.requests.send(Request::Stop(grace));
     }
 }
 
@@ -155,22 +173,19 @@ enum Event {
 }
 
 impl Keeper {
-    async fn run(&mut self) {
+    async fn run(&mut self) -> Infallible {
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let grace = loop {
+        loop {
             tokio::select! {
-                request = self.requests.recv() => match request {
-                    Some(Request::Call(id, call)) => self.take(id, call).await,
-                    Some(Request::Cancel(id)) => self.cancel(id).await,
-                    Some(Request::Stop(grace)) => break grace,
-                    None => break Duration::ZERO,
+                Some(request) = self.requests.recv() => match request {
+                    Request::Call(id, call) => self.take(id, call).await,
+                    Request::Cancel(id) => self.cancel(id).await,
                 },
                 event = event(&mut self.vm) => self.on(event).await,
                 _ = tick.tick() => self.tick(),
             }
-        };
-        self.end(grace).await;
+        }
     }
 
     fn start(&mut self) {
@@ -372,6 +387,12 @@ impl Vm {
             .kill_on_drop(true);
         if let Some(path) = options.searched() {
             command.env("PATH", path);
+        }
+        if LOCALE
+            .into_iter()
+            .all(|name| std::env::var_os(name).unwrap_or_default().is_empty())
+        {
+            command.env("LANG", "C.UTF-8");
         }
         die_with_this_program(&mut command);
         let child = command.spawn().map_err(|error| {

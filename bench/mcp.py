@@ -1,0 +1,123 @@
+"""What the MCP server costs: run by hand, with Python 3 alone, in a folder with a compiled Mix project that has this library.
+
+    python3 bench/mcp.py start -- COMMAND...       from the launcher's start to its answers, three times
+    python3 bench/mcp.py calls N -- COMMAND...     memory of launcher and VM before and after N calls, and their rate
+
+COMMAND is what `mix jido.mcp.config --format command` prints. For `calls` the project's configuration has to raise the
+limits: `config :jido_code, rate_limits: %{read_only: {1_000_000_000, 60_000}, privileged: {1_000_000_000, 60_000}}`.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+CALLS = [
+    ("fetch_elixir_docs", {"module": "Enum", "function": "sum", "arity": 1}),
+    ("get_process_state", {"process": "Shop.Inventory"}),
+]
+
+
+class Server:
+    def __init__(self, command):
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        self.ids = 0
+
+    def send(self, method, params):
+        self.ids += 1
+        message = {"jsonrpc": "2.0", "id": self.ids, "method": method, "params": params}
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+        return self.ids
+
+    def answer(self):
+        return json.loads(self.process.stdout.readline())
+
+    def request(self, method, params):
+        self.send(method, params)
+        return self.answer()
+
+    def initialize(self):
+        client = {"name": "bench", "version": "1"}
+        self.request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client})
+        self.process.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+
+    def call(self, name, arguments):
+        return self.request("tools/call", {"name": name, "arguments": arguments})["result"]
+
+    def vm(self):
+        """The id of the VM's process: the launcher's only child."""
+        task = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return int(task.read_text().split()[0])
+
+    def memory(self):
+        return {"launcher": resident(self.process.pid), "VM": resident(self.vm())}
+
+    def leave(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def resident(pid):
+    """Resident memory in MB."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return round(int(line.split()[1]) / 1024, 1)
+
+
+def start(command):
+    for _turn in range(3):
+        server = Server(command)
+        server.initialize()
+        initialized = time.monotonic() - server.started
+        name, arguments = CALLS[0]
+        while "still starting" in server.call(name, arguments)["content"][0]["text"]:
+            pass
+        answered = time.monotonic() - server.started
+        server.leave()
+        print(f"initialize {initialized * 1000:.0f} ms, first tool {answered:.2f} s")
+
+
+def calls(total, command):
+    server = Server(command)
+    server.initialize()
+    while "still starting" in server.call(*CALLS[0])["content"][0]["text"]:
+        pass
+    for tool in CALLS:
+        result = server.call(*tool)
+        assert not result.get("isError"), result
+    print(f"before: {server.memory()} MB")
+    for part in range(10):
+        begin = time.monotonic()
+        errors = pipeline(server, total // 10)
+        rate = total // 10 / (time.monotonic() - begin)
+        print(f"{(part + 1) * (total // 10)} calls: {rate:.0f}/s, {errors} errors, {server.memory()} MB", flush=True)
+    server.leave()
+
+
+def pipeline(server, total, width=8):
+    """Keeps some calls under way at once."""
+    errors = 0
+    for number in range(total + width):
+        if number < total:
+            name, arguments = CALLS[number % len(CALLS)]
+            server.send("tools/call", {"name": name, "arguments": arguments})
+        if number >= width:
+            result = server.answer().get("result")
+            errors += result is None or bool(result.get("isError"))
+    return errors
+
+
+def main():
+    words, command = sys.argv[1 : sys.argv.index("--")], sys.argv[sys.argv.index("--") + 1 :]
+    if words == ["start"]:
+        start(command)
+    else:
+        calls(int(words[1]), command)
+
+
+main()
