@@ -117,7 +117,7 @@ describe("the Inspector", { timeout: 600_000 }, () => {
     test(`finds the schemas fit for every client (${era})`, async () => {
       const { code, stdout, stderr } = await inspect("reader", era, "--method", "tools/list", "--strict", "--format", "json");
       assert.equal(code, 0, stderr);
-      assert.deepEqual(JSON.parse(stdout).tools.map(({ name }) => name), names);
+      assert.deepEqual(JSON.parse(stdout).result.tools.map(({ name }) => name), names);
       assert.doesNotMatch(stderr, /portability|schema/i);
     });
 

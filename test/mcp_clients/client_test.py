@@ -112,11 +112,11 @@ class Checks:
                 yield Connection(client, stray)
         self.assertEqual(stray, [])
 
-    async def test_answers_while_a_new_copy_compiles(self):
+    async def test_lists_the_tools_while_a_new_copy_compiles(self):
         shutil.rmtree(SHOP / "_build/dev", ignore_errors=True)
         begin = time.monotonic()
         async with self.connected("reader") as server:
-            self.assertEqual([tool["name"] for tool in await server.tools()], NAMES)
+            tools = await server.tools()
             self.assertLess(time.monotonic() - begin, 5)
             messages = []
 
@@ -124,11 +124,8 @@ class Checks:
                 messages.append(message)
 
             await server.started(progress)
-            self.assertTrue(any("Compiling" in message or "compiling" in message for message in messages), messages)
+            self.assertTrue(any("ompiling" in message for message in messages), messages)
 
-    async def test_lists_the_tools(self):
-        async with self.connected("reader") as server:
-            tools = await server.tools()
             self.assertEqual([tool["name"] for tool in tools], NAMES)
             self.assertEqual(await server.tools(), tools)
             for tool in tools:
@@ -150,7 +147,7 @@ class Checks:
                     self.assertTrue(result["isError"], text(result))
                     self.assertIn("--consent " + call["name"], text(result))
 
-    async def test_takes_calls_of_every_tool(self):
+    async def test_takes_calls_of_every_tool_and_tells_what_was_wrong(self):
         async with self.connected("owner") as server:
             await server.started()
             shell = None
@@ -165,9 +162,6 @@ class Checks:
                 self.assertEqual(data, {**data, **call["has"]})
                 shell = data.get("shell_id", shell)
 
-    async def test_tells_the_model_what_was_wrong(self):
-        async with self.connected("owner") as server:
-            await server.started()
             result = await server.call("grep_search", {"patern": "x"})
             self.assertTrue(result["isError"])
             self.assertIn("Missing required parameter: pattern", text(result))
@@ -265,4 +259,4 @@ else:
 if __name__ == "__main__":
     # It is in debug mode here, and tells each step that took a while.
     logging.getLogger("asyncio").setLevel(logging.ERROR)
-    unittest.main(verbosity=2)
+    unittest.main(verbosity=2, warnings="ignore")

@@ -8,7 +8,7 @@ use std::pin::Pin;
 
 use futures_util::Stream;
 use rmcp::RoleServer;
-use rmcp::model::{ClientRequest, JsonRpcMessage};
+use rmcp::model::{ClientRequest, ErrorCode, JsonRpcMessage};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
@@ -114,7 +114,11 @@ impl Transport<RoleServer> for Stdio {
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let output = self.output.clone();
+        let unheard = self.ended.is_cancelled() && tells_of_the_end(&item);
         async move {
+            if unheard {
+                return Ok(());
+            }
             let closed = |_| io::Error::from(io::ErrorKind::BrokenPipe);
             let (written, done) = oneshot::channel();
             let message = (line(&item), Some(written));
@@ -157,6 +161,12 @@ impl Transport<RoleServer> for Stdio {
     async fn close(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// What became of a call when the client left is of no use to it, and clients have been seen to fail by a message that comes
+/// while they close. Other answers still go out: whoever pipes requests in has left as soon as they are read.
+fn tells_of_the_end(message: &TxJsonRpcMessage<RoleServer>) -> bool {
+    matches!(message, JsonRpcMessage::Error(answer) if answer.error.code == ErrorCode::INTERNAL_ERROR)
 }
 
 enum Read {
