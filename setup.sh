@@ -65,6 +65,7 @@ if [ "${1:-}" = test ]; then
     command -v dialyzer >/dev/null 2>&1 || install_packages erlang-dialyzer
     command -v git >/dev/null 2>&1 || install_packages git
     command -v python3 >/dev/null 2>&1 || install_packages python3
+    python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3-venv
     has_luerl || install_packages erlang-luerl
     command -v rg >/dev/null 2>&1 || install_packages ripgrep
     cargo fmt --version >/dev/null 2>&1 || install_packages rustfmt-web

@@ -1,10 +1,10 @@
-"""What the MCP server costs: run by hand, with Python 3 alone, in a folder with a compiled Mix project that has this library.
+"""What the MCP server costs, with a copy of examples/shop as its project. Run by hand; needs Python 3 alone.
 
     python3 bench/mcp.py start -- COMMAND...       from the launcher's start to its answers, three times
     python3 bench/mcp.py calls N -- COMMAND...     memory of launcher and VM before and after N calls, and their rate
 
 COMMAND is what `mix jido.mcp.config --format command` prints. For `calls` the project's configuration has to raise the
-limits: `config :jido_code, rate_limits: %{read_only: {1_000_000_000, 60_000}, privileged: {1_000_000_000, 60_000}}`.
+limits: `config :jido_code, rate_limits: %{read_only: {100_000, 1_000}, privileged: {100_000, 1_000}}`.
 """
 
 import json
@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 CALLS = [
-    ("fetch_elixir_docs", {"module": "Enum", "function": "sum", "arity": 1}),
+    ("fetch_elixir_docs", {"module": "Shop.Inventory", "function": "take"}),
     ("get_process_state", {"process": "Shop.Inventory"}),
 ]
 
