@@ -49,6 +49,8 @@ defmodule Mix.Tasks.Jido.Mcp.Serve do
       Process.sleep(:infinity)
     else
       {:error, why} ->
+        # What is told is redacted first, which takes the library's application; the project may not have come that far.
+        Application.ensure_all_started(:jido_code_tools)
         Connection.failed(connection, why)
         exit({:shutdown, 1})
     end

@@ -28,7 +28,7 @@ defmodule JidoCode.Tools.MCP.Connection do
 
   alias JidoCode.Tools.{Call, JSON, SecureExecutor}
   alias JidoCode.Tools.MCP.Answer
-  alias JidoCode.Tools.Security.AuditLogger
+  alias JidoCode.Tools.Security.{AuditLogger, OutputSanitizer}
 
   @doc "Connects to the launcher's socket. The process lives as long as the channel."
   @spec start(Path.t()) :: {:ok, pid()} | {:error, String.t()}
@@ -48,12 +48,19 @@ defmodule JidoCode.Tools.MCP.Connection do
   def ready(connection, %{session_id: session} = context) when is_binary(session),
     do: GenServer.call(connection, {:ready, context})
 
-  @doc "Tells why there will be no calls, and closes the channel."
+  @doc """
+  Tells why there will be no calls, and closes the channel. A model reads it, and it may be an exception of the project's: it is
+  redacted and shortened like the text of any failure.
+  """
   @spec failed(pid(), String.t()) :: :ok
   def failed(connection, why) do
-    cast(connection, %{"type" => "failed", "why" => why})
+    %{"text" => text} = why |> OutputSanitizer.sanitize(emit_telemetry: false) |> utf8() |> Answer.failure()
+    cast(connection, %{"type" => "failed", "why" => text})
     GenServer.stop(connection)
   end
+
+  # JSON takes nothing else.
+  defp utf8(text), do: if(String.valid?(text), do: text, else: inspect(text, binaries: :as_strings))
 
   defp cast(connection, message), do: GenServer.cast(connection, {:send, message})
 
@@ -179,11 +186,15 @@ defmodule JidoCode.Tools.MCP.Connection do
     case JSON.encode(message) do
       # A channel that is closed is noticed by its own message.
       {:ok, json} -> :gen_tcp.send(state.socket, json)
-      {:error, _problem} when is_map_key(message, "id") -> transmit(state, unwritable(message))
+      {:error, _problem} -> unwritable(state, message)
     end
   end
 
-  defp unwritable(%{"id" => id}) do
-    Map.merge(Answer.failure("The result can't be written as JSON"), %{"type" => "answer", "id" => id})
+  # A call gets its one answer; what is only news is not worth ending anything for.
+  defp unwritable(state, %{"type" => "answer", "id" => id}) do
+    failure = Answer.failure("The result can't be written as JSON")
+    transmit(state, Map.merge(failure, %{"type" => "answer", "id" => id}))
   end
+
+  defp unwritable(_state, _news), do: :ok
 end

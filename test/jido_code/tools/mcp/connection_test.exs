@@ -70,6 +70,24 @@ defmodule JidoCode.Tools.MCP.ConnectionTest do
 
   defp audited(session), do: for(entry <- AuditLogger.get_audit_log(session), do: {entry.tool, entry.status})
 
+  test "tells no secret when it says why it can't", %{connection: connection, socket: socket} do
+    Connection.failed(
+      connection,
+      "can't connect to ecto://shop:wD4kq9ZtS3cr@db/shop" <> String.duplicate(" x", 20_000)
+    )
+
+    assert %{"type" => "failed", "why" => why} = next(socket)
+    assert why =~ "can't connect to ecto://"
+    refute why =~ "wD4kq9ZtS3cr"
+    assert String.length(why) < 11_000
+  end
+
+  test "says why it can't in bytes that are no text, too", %{connection: connection, socket: socket} do
+    Connection.failed(connection, "no database " <> <<255>>)
+    assert %{"type" => "failed", "why" => why} = next(socket)
+    assert why =~ "no database"
+  end
+
   test "tells what it does on its way, and why it can't", %{connection: connection, socket: socket} do
     monitor = Process.monitor(connection)
     Connection.starting(connection, "compiling the project")
