@@ -17,7 +17,10 @@ steps = fn
   _function -> [nil]
 end
 
-aliases = for {name, value} <- config[:aliases] || [], do: {to_string(name), steps.(value)}
+# Mix finds an alias by the atom, so one whose name is anything else is none, and must not stand before one that is.
+aliases = fn config ->
+  for {name, value} <- config[:aliases] || [], is_atom(name), do: {Atom.to_string(name), steps.(value)}
+end
 
 test_paths =
   case config[:test_paths] do
@@ -25,5 +28,11 @@ test_paths =
     _other -> nil
   end
 
-facts = %{"aliases" => aliases, "test_paths" => test_paths, "apps_path" => config[:apps_path]}
+# A task that runs in each application of an umbrella runs by that application's aliases there.
+apps =
+  for {app, path} <- Mix.Project.apps_paths() || %{} do
+    Mix.Project.in_project(app, path, fn _module -> aliases.(Mix.Project.config()) end)
+  end
+
+facts = %{"aliases" => aliases.(config), "apps" => apps, "test_paths" => test_paths}
 File.write!(target, :erlang.term_to_binary(facts))

@@ -19,8 +19,11 @@ defmodule JidoCode.Tools.Project.Mix do
   alias JidoCode.Tools.Project.Foreground
   alias JidoCode.Tools.Security.MixPolicy
 
-  @typedoc "What `mix.exs` declares. An alias's step that is a function is nil."
-  @type facts :: %{aliases: [{String.t(), [String.t() | nil]}], test_paths: [String.t()] | nil}
+  @typedoc "A step that is a function is nil."
+  @type aliases :: [{String.t(), [String.t() | nil]}]
+
+  @typedoc "What `mix.exs` declares; `apps` are the aliases of each application of an umbrella."
+  @type facts :: %{aliases: aliases(), apps: [aliases()], test_paths: [String.t()] | nil}
 
   # Mix says that it waits for another Mix within this time of starting to wait.
   @lock_message "Waiting for lock on"
@@ -74,10 +77,11 @@ defmodule JidoCode.Tools.Project.Mix do
   # The child is the project's code: what it wrote is checked like any other input.
   defp decode_facts(target) do
     with {:ok, binary} when byte_size(binary) <= 1_000_000 <- File.read(target),
-         %{"aliases" => aliases, "test_paths" => paths} <- :erlang.binary_to_term(binary, [:safe]),
-         true <- is_list(aliases) and Enum.all?(aliases, &alias?/1),
+         %{"aliases" => aliases, "apps" => apps, "test_paths" => paths} <-
+           :erlang.binary_to_term(binary, [:safe]),
+         true <- aliases?(aliases) and is_list(apps) and Enum.all?(apps, &aliases?/1),
          true <- is_nil(paths) or (is_list(paths) and Enum.all?(paths, &is_binary/1)) do
-      {:ok, %{aliases: aliases, test_paths: paths}}
+      {:ok, %{aliases: aliases, apps: apps, test_paths: paths}}
     else
       _other -> {:error, "What the project's mix.exs declares can't be read"}
     end
@@ -85,21 +89,37 @@ defmodule JidoCode.Tools.Project.Mix do
     ArgumentError -> {:error, "What the project's mix.exs declares can't be read"}
   end
 
+  defp aliases?(aliases), do: is_list(aliases) and Enum.all?(aliases, &alias?/1)
+
   defp alias?({name, steps}) when is_binary(name) and is_list(steps),
     do: Enum.all?(steps, &(is_nil(&1) or is_binary(&1)))
 
   defp alias?(_other), do: false
 
   @doc """
-  Judges a call by the policy, the project's aliases included.
+  Judges a call by the policy, the aliases of the project and of an umbrella's applications included.
   """
   @spec approve(String.t(), [String.t()], String.t(), facts()) :: :ok | {:error, String.t()}
   def approve(task, args, env, facts) do
-    case MixPolicy.expand(task, args, env, facts.aliases) do
-      {:ok, _steps} -> :ok
+    with {:ok, steps} <- MixPolicy.expand(task, args, env, facts.aliases),
+         :ok <- approve_in_apps(steps, env, facts.apps) do
+      :ok
+    else
       {:error, denial} -> {:error, MixPolicy.format(denial)}
     end
   end
+
+  # Mix runs most tasks in each application, by the aliases there. `compile` stands for tasks that compile and are on no list.
+  defp approve_in_apps(steps, env, apps) do
+    calls = for({task, args, _alias} <- steps, task != "", do: {task, args}) ++ [{"compile", []}]
+
+    for(aliases <- apps, {task, args} <- calls, do: MixPolicy.expand(task, args, env, aliases))
+    |> Enum.find(:ok, &refused_alias?/1)
+  end
+
+  # The call itself has been judged with the root's aliases, one of which may allow more than its task alone.
+  defp refused_alias?({:error, %{alias: place}}), do: place != nil
+  defp refused_alias?({:ok, _steps}), do: false
 
   @doc """
   Runs `mix` with these arguments, which the policy must have approved, for the call with this context.

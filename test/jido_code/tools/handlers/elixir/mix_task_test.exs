@@ -3,7 +3,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTaskTest do
 
   alias JidoCode.Tools.Behaviours.SecureHandler
   alias JidoCode.Tools.Handlers.Elixir.MixTask
-  alias JidoCode.Tools.Test.{Events, MixProject}
+  alias JidoCode.Tools.Test.{Events, MixProject, Tree}
 
   @moduletag timeout: 180_000
 
@@ -95,6 +95,47 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTaskTest do
       assert text =~ "Step 1 of the alias call: it is a function"
       assert text =~ "config :jido_code, trusted_aliases:"
       refute File.exists?(Path.join(root, "called"))
+    end
+
+    test "is the one that Mix finds: one named by a string stands before none" do
+      mix = """
+      defmodule Shadow.MixProject do
+        use Mix.Project
+        def project, do: [app: :shadow, version: "0.1.0", aliases: [{"lint", ["compile"]}, {:lint, ["run -e 1"]}]]
+      end
+      """
+
+      context = %{project_root: MixProject.new!(%{"mix.exs" => mix})}
+      assert refused(context, %{"task" => "lint"}) =~ "Step 1 of the alias lint: Mix task not allowed: run"
+    end
+
+    test "of an umbrella's application is judged like one of the root" do
+      umbrella = """
+      defmodule Umbrella.MixProject do
+        use Mix.Project
+        def project, do: [apps_path: "apps", version: "0.1.0", aliases: [check: ["format --check-formatted"]]]
+      end
+      """
+
+      app = fn aliases ->
+        """
+        defmodule Shop.MixProject do
+          use Mix.Project
+          def project, do: [app: :shop, version: "0.1.0", aliases: #{aliases}]
+        end
+        """
+      end
+
+      root = MixProject.new!(%{"mix.exs" => umbrella, "apps/shop/mix.exs" => app.(~s([test: "run -e 1"]))})
+      text = refused(%{project_root: root}, %{"task" => "test"})
+      assert text =~ "Step 1 of the alias test: Mix task not allowed: run"
+      assert %{"exit_code" => 0} = run!(%{project_root: root}, %{"task" => "compile"})
+      assert %{} = run!(%{project_root: root}, %{"task" => "check"})
+
+      Tree.write!(root, %{"apps/shop/mix.exs" => app.("[compile: [fn _ -> :ok end]]")})
+
+      assert refused(%{project_root: root}, %{"task" => "test"}) =~
+               "Step 1 of the alias compile: it is a function"
     end
   end
 
