@@ -1,0 +1,50 @@
+defmodule Mix.Tasks.Jido.Mcp.ConfigTest do
+  # Standard output and the environment are the whole VM's.
+  use ExUnit.Case, async: false
+
+  import ExUnit.CaptureIO
+
+  alias JidoCode.Tools.JSON
+  alias JidoCode.Tools.Test.Tree
+  alias Mix.Tasks.Jido.Mcp.Config
+
+  defp printed(argv), do: capture_io(fn -> Config.run(argv) end)
+
+  defp refused(argv) do
+    capture_io(:stderr, fn -> assert catch_exit(Config.run(argv)) == {:shutdown, 2} end)
+  end
+
+  test "what most clients take" do
+    {:ok, config} = JSON.decode(printed(["--tier", "execute", "--consent", "ets_inspect"]))
+    assert %{"mcpServers" => %{"jido_code_tools" => %{"command" => command, "args" => args}}} = config
+    assert File.regular?(command)
+
+    assert ["--project", project, "--path", path, "--tier", "execute", "--consent", "ets_inspect"] = args
+    assert project == File.cwd!()
+    assert Enum.any?(String.split(path, ":"), &File.regular?(Path.join(&1, "mix")))
+  end
+
+  test "what other clients take" do
+    {:ok, config} = JSON.decode(printed(["--format", "vscode", "--name", "shop"]))
+    assert %{"servers" => %{"shop" => %{"type" => "stdio", "args" => ["--project" | _]}}} = config
+
+    line = printed(["--format", "command", "--session", "it's mine"])
+    assert String.ends_with?(line, ~s( --session 'it'\\''s mine'\n))
+  end
+
+  test "a file has it and nothing else" do
+    file = Path.join(Tree.new!(%{}), "mcp.json")
+    assert printed(["--output", file]) == ""
+    assert {:ok, %{"mcpServers" => _}} = file |> File.read!() |> JSON.decode()
+    assert refused(["--output", "/nowhere/mcp.json"]) =~ "can't write /nowhere/mcp.json: no such file"
+  end
+
+  test "what a server would refuse is refused here" do
+    assert refused(["--tier", "root"]) =~ "--tier takes one of"
+    assert refused(["--consent", "iex_eval"]) =~ "--consent takes a tool's name"
+    assert refused(["--format", "toml"]) =~ "--format takes one of"
+    assert refused(["--name", "a b"]) =~ "--name takes up to 40"
+    assert refused(["--no-such-option"]) =~ "--no-such-option"
+    assert refused(["shop"]) =~ "unknown argument: shop"
+  end
+end
