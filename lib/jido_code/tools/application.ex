@@ -8,6 +8,7 @@ defmodule JidoCode.Tools.Application do
 
   @impl true
   def start(_type, _args) do
+    load()
     # First: nothing may be called before its state exists, and a wrong configuration stops the start here.
     Core.start()
     Config.start()
@@ -22,6 +23,13 @@ defmodule JidoCode.Tools.Application do
     ]
 
     Supervisor.start_link(children, strategy: :one_for_one, name: JidoCode.Tools.Supervisor)
+  end
+
+  # Commands may write the project, and with it the build that this code was started from: what is loaded now can't be replaced
+  # there before its first use. A release has loaded everything already.
+  defp load do
+    {:ok, modules} = :application.get_key(:jido_code_tools, :modules)
+    :code.ensure_modules_loaded(modules)
   end
 
   @impl true
