@@ -48,8 +48,8 @@ for (const [title, { Client, Stdio, options, version, pings, schema }] of Object
   };
 
   describe(title, { timeout: 600_000 }, () => {
-    test("is told what the server offers", () =>
-      connected("reader", async ({ client }) => {
+    test("is told what the server offers, and may only read unless it was granted more", () =>
+      connected("reader", async ({ client, call }) => {
         assert.equal(client.getServerVersion().name, "jido_code_tools");
         assert.deepEqual(Object.keys(client.getServerCapabilities()), ["tools"]);
         assert.match(client.getInstructions(), /Elixir/);
@@ -61,10 +61,7 @@ for (const [title, { Client, Stdio, options, version, pings, schema }] of Object
           const hints = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
           for (const hint of hints) assert.equal(typeof annotations[hint], "boolean");
         }
-      }));
 
-    test("may only read unless it was granted more", () =>
-      connected("reader", async ({ call }) => {
         const denied = await call("bash_execute", { command: "ls" });
         assert.equal(denied.isError, true);
         assert.match(text(denied), /--tier execute/);
