@@ -3,6 +3,7 @@ defmodule JidoCode.Tools.Application do
 
   use Application
 
+  alias JidoCode.Tools.Command.Runner
   alias JidoCode.Tools.Config
   alias JidoCode.Tools.Security.Core
 
@@ -12,6 +13,7 @@ defmodule JidoCode.Tools.Application do
     # First: nothing may be called before its state exists, and a wrong configuration stops the start here.
     Core.start()
     Config.start()
+    Runner.start()
     # Calls to :telemetry are skipped while it is not loaded, and nothing else may have loaded it yet.
     Code.ensure_loaded(:telemetry)
 

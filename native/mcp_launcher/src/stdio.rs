@@ -132,6 +132,8 @@ impl Transport<RoleServer> for Stdio {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
+            // A client that asks without reading the answers is not listened to any more, or they would fill the memory.
+            let _ = self.output.reserve().await;
             let next = std::future::poll_fn(|context| {
                 Stream::poll_next(Pin::new(&mut self.lines), context)
             });

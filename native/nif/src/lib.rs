@@ -10,6 +10,7 @@ mod core;
 mod json;
 mod limits;
 mod policy;
+mod runner;
 mod sanitize;
 mod terms;
 

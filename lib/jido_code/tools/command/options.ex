@@ -3,7 +3,7 @@ defmodule JidoCode.Tools.Command.Options do
   # Pure: from a command and options to the spec that the runner reads. What is wrong with a value is an error for
   # the caller, since values come from a model; an unknown option is a mistake in the tool and raises.
 
-  alias JidoCode.Tools.Command.Environment
+  alias JidoCode.Tools.Command.{Environment, Runner}
 
   @version 1
   @max_grace 10_000
@@ -76,8 +76,10 @@ defmodule JidoCode.Tools.Command.Options do
   defp single?(_command), do: false
 
   defp executable do
-    Application.get_env(:jido_code, :command_runner) ||
-      Application.app_dir(:jido_code_tools, "priv/native/jido_command_runner")
+    case Runner.path() do
+      {:ok, path} -> path
+      {:error, text} -> invalid(text)
+    end
   end
 
   # Random, so that nobody can lay a folder of that name there before.

@@ -291,6 +291,7 @@ defmodule JidoCode.Tools.Command.Server do
       :exit_status,
       :hide,
       packet: 4,
+      arg0: "jido_command_runner",
       args: [spec.scratch],
       # The runner's own environment would be open to the command under /proc.
       env: for({name, _value} <- :os.env(), do: {name, false}),

@@ -47,6 +47,8 @@ defmodule JidoCode.Tools.Security.Native do
   def consent_record(_core, _session, _tool), do: missing()
   def consent_revoke(_core, _session, _tool), do: missing()
 
+  def command_runner_keep(_path), do: missing()
+
   def audit_append(_core, _row), do: missing()
   def audit_append_dirty(_core, _row), do: missing()
   def audit_resize(_core, _capacity), do: missing()
