@@ -3,7 +3,7 @@
 //! Commands are held to the project's folder, and the library may lie inside of it: what lies on the disk when a command is
 //! started may not be what was built. So the program is taken into memory once, sealed, and started from there.
 
-use rustler::{Atom, Binary, Encoder, Env, Term};
+use rustler::{Binary, Encoder, Env, Term};
 
 use crate::atoms;
 
@@ -12,7 +12,7 @@ use crate::atoms;
 fn command_runner_keep<'a>(env: Env<'a>, path: Binary) -> Term<'a> {
     match keep(path.as_slice()) {
         Ok(kept) => (atoms::ok(), kept).encode(env),
-        Err(error) => (Atom::from(atoms::error()), error.to_string()).encode(env),
+        Err(error) => (atoms::error(), error.to_string()).encode(env),
     }
 }
 
