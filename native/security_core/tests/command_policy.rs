@@ -919,7 +919,10 @@ proptest! {
                 // Only texts of commands that never open them may look like paths outside.
                 if !["echo", "printf", "true", "false", "basename", "dirname", "tr", "grep", "rg", "find", "test", "[", "cut", "sort", "diff", "date", "git", "make"].contains(&name) {
                     for word in &command.argv {
-                        prop_assert!(!word.text().contains("/etc/passwd"), "{line:?}");
+                        let text = word.text();
+                        // `a/etc/passwd` lies inside, unless it is glued to an option or another sign.
+                        let inside = !text.starts_with('-') && !text.contains(['=', '@', ':']) && !leaves(text);
+                        prop_assert!(inside || !text.contains("/etc/passwd"), "{line:?}");
                     }
                 }
             }
