@@ -23,7 +23,8 @@ defmodule JidoCode.Tools.SessionsTest do
   end
 
   # Every message sent to the process before has been handled when it answers.
-  defp settle, do: :sys.get_state(Sessions)
+  # Ending another test's session may take the time its shells take to end.
+  defp settle, do: :sys.get_state(Sessions, 60_000)
 
   test "end when they are told to", %{session: session} do
     fill(session)
