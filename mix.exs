@@ -247,10 +247,8 @@ defmodule Mix.Tasks.Compile.JidoMcp do
     end
   end
 
-  # Found at run time: this file is read before the library is compiled.
   defp write(file) do
-    listing = apply(JidoCode.Tools.MCP.Listing, :build, [Mix.Project.config()[:version]])
-    json = encode(listing)
+    json = encode(Mix.Project.config()[:version])
 
     if File.read(file) == {:ok, json} do
       # A confined command that compiles a project with this library in it can't; all that it costs is this look.
@@ -265,17 +263,27 @@ defmodule Mix.Tasks.Compile.JidoMcp do
     {:ok, []}
   end
 
-  # The first use of what cargo built: where it can't be loaded, this is the place to say why.
-  defp encode(listing) do
-    {:ok, json} = apply(JidoCode.Tools.JSON, :encode, [listing])
-    json
-  rescue
-    ErlangError ->
-      {_reason, why} =
-        :persistent_term.get({JidoCode.Tools.Security.Native, :load_error}, {:unknown, "unknown"})
+  # In a VM of its own: native code can be loaded once, and this VM may still compile the module that loads it anew.
+  defp encode(version) do
+    code = """
+    try do
+      {:ok, json} = JidoCode.Tools.JSON.encode(JidoCode.Tools.MCP.Listing.build(#{inspect(version)}))
+      IO.binwrite(json)
+    rescue
+      ErlangError ->
+        IO.puts(:stderr, inspect(JidoCode.Tools.Security.Native.load_error()))
+        System.halt(1)
+    end
+    """
 
-      Mix.raise(
-        "the native core of jido_code_tools can't be loaded: #{why}. mix deps.compile --force builds it anew"
-      )
+    case System.cmd("elixir", ["-pa", Mix.Project.compile_path(), "-e", code]) do
+      {json, 0} ->
+        json
+
+      {_output, _status} ->
+        Mix.raise(
+          "the native core of jido_code_tools can't be loaded; the reason is above. It is built anew by mix deps.compile --force"
+        )
+    end
   end
 end
