@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use futures_util::SinkExt;
+use futures_util::{SinkExt, StreamExt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::net::{UnixListener, UnixStream};
@@ -108,22 +108,11 @@ impl Listener {
     pub async fn accept(&self) -> io::Result<Channel> {
         loop {
             let (stream, _address) = self.listener.accept().await?;
-            if stream.peer_cred()?.uid() == own_uid() {
+            if stream.peer_cred()?.uid() == rustix::process::geteuid().as_raw() {
                 return Ok(Channel::over(stream));
             }
         }
     }
-}
-
-#[cfg(target_os = "linux")]
-fn own_uid() -> u32 {
-    rustix::process::geteuid().as_raw()
-}
-
-// The folder's permissions alone keep others out.
-#[cfg(not(target_os = "linux"))]
-fn own_uid() -> u32 {
-    std::fs::metadata("/dev/stdin").map_or(0, |_| 0)
 }
 
 /// The open channel.
@@ -149,10 +138,7 @@ impl Channel {
 
     /// The next message; `None` once the VM has hung up. May be dropped while it waits, without losing anything.
     pub async fn next(&mut self) -> Option<io::Result<FromVm>> {
-        let frame = std::future::poll_fn(|context| {
-            futures_util::Stream::poll_next(std::pin::Pin::new(&mut self.framed), context)
-        })
-        .await?;
+        let frame = self.framed.next().await?;
         Some(frame.and_then(|frame| serde_json::from_slice(&frame).map_err(io::Error::from)))
     }
 }

@@ -3,7 +3,6 @@
 //! The SDK knows both eras of the protocol and chooses by message; this says what is offered, and takes calls to the
 //! project's VM.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
@@ -38,7 +37,7 @@ const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 /// One client's server.
 pub struct Server {
-    catalog: Arc<Catalog>,
+    catalog: Catalog,
     project: Project,
     calls: Semaphore,
     ended: CancellationToken,
@@ -48,7 +47,7 @@ impl Server {
     /// `ended` is cancelled when the client is gone.
     pub fn new(catalog: Catalog, project: Project, ended: CancellationToken) -> Server {
         Server {
-            catalog: Arc::new(catalog),
+            catalog,
             project,
             calls: Semaphore::new(MAX_CALLS),
             ended,

@@ -4,9 +4,8 @@
 //! request from ending a session that has not begun, and tells everyone at once when the input is over.
 
 use std::io;
-use std::pin::Pin;
 
-use futures_util::Stream;
+use futures_util::StreamExt;
 use rmcp::RoleServer;
 use rmcp::model::{ClientRequest, ErrorCode, JsonRpcMessage};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -134,10 +133,7 @@ impl Transport<RoleServer> for Stdio {
         loop {
             // A client that asks without reading the answers is not listened to any more, or they would fill the memory.
             let _ = self.output.reserve().await;
-            let next = std::future::poll_fn(|context| {
-                Stream::poll_next(Pin::new(&mut self.lines), context)
-            });
-            match next.await {
+            match self.lines.next().await {
                 Some(Ok(line)) => match read(&line) {
                     Read::Message(message) if self.admits(&message) => return Some(*message),
                     Read::Message(_) | Read::Nothing => {}
