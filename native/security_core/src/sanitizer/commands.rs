@@ -62,15 +62,10 @@ pub(crate) fn option(scan: &mut Scan, at: usize) {
         return;
     }
     let wanted = if glued { b'g' } else { letter };
-    let lead = text[..at]
-        .iter()
-        .rev()
-        .take(MAX_LEAD)
-        .take_while(|&&b| b != b'\n')
-        .count();
-    scan.spend(2 * lead);
+    let lead = line_lead(text, at, MAX_LEAD);
+    scan.spend(2 * lead.len());
     let takes = |hit: aho_corasick::Match| COMMANDS[hit.pattern().as_usize()].1.contains(&wanted);
-    if !searcher().find_iter(&text[at - lead..at]).any(takes) {
+    if !searcher().find_iter(lead).any(takes) {
         return;
     }
     if wanted == b'u' {

@@ -296,13 +296,7 @@ fn answer(text: &[u8], key: &Key, from: usize) -> Option<usize> {
             text[arrow..].starts_with(b"=>").then_some(arrow + 2)
         }
         b'\n' if matches!(text.get(at + 1), Some(b'"' | b'~' | b'\'' | b'<' | b':')) => {
-            let line = text[..key.start]
-                .iter()
-                .rev()
-                .take(160)
-                .take_while(|&&b| b != b'\n')
-                .count();
-            let lead = text[key.start - line..key.start].trim_ascii_start();
+            let lead = line_lead(text, key.start, 160).trim_ascii_start();
             (lead.starts_with(b"iex") || memchr::memmem::find(lead, b"> ").is_some())
                 .then_some(at + 1)
         }
@@ -908,23 +902,20 @@ fn bare_value(
 
 /// The argument of `--password`: a word of small letters only may be a usage text's.
 pub(super) fn argument_is_secret(class: KeyClass, key: &[u8], value: &[u8], flag: bool) -> bool {
+    // A word of its own on a command line says as much as a setting does.
+    let place = Place {
+        tight: true,
+        data: true,
+        screaming: true,
+        ends: true,
+    };
     if class == KeyClass::Weak {
         return flag
             && matches!(value.len(), 32 | 64)
             && all(value, HEX)
             && any(value, D)
             && any(value, L)
-            || bare_is_secret(
-                class,
-                key,
-                value,
-                Place {
-                    tight: true,
-                    data: true,
-                    screaming: true,
-                    ends: true,
-                },
-            );
+            || bare_is_secret(class, key, value, place);
     }
     let kept = value
         .iter()
@@ -945,28 +936,12 @@ pub(super) fn argument_is_secret(class: KeyClass, key: &[u8], value: &[u8], flag
                 })
                 || surprise(value) > 3 * value.len() as i32);
     }
-    bare_is_secret(
-        class,
-        key,
-        value,
-        Place {
-            tight: true,
-            data: true,
-            screaming: true,
-            ends: true,
-        },
-    )
+    bare_is_secret(class, key, value, place)
 }
 
 /// Where a key stands in its line.
 fn place(text: &[u8], key: &Key, tight: bool) -> Place {
-    let line = text[..key.start]
-        .iter()
-        .rev()
-        .take(60)
-        .take_while(|&&b| b != b'\n')
-        .count();
-    let mut lead = &text[key.start - line..key.start];
+    let mut lead = line_lead(text, key.start, 60);
     // Sixty bytes are searched faster than a searcher is built.
     if let Some(at) = lead.windows(2).rposition(|pair| pair == b"\\n") {
         lead = &lead[at + 2..];

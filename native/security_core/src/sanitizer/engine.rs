@@ -682,12 +682,7 @@ fn literal_goes_on(text: &[u8], end: usize, short: bool) -> Option<usize> {
 
 /// A full line that ends in a token, and a next line that begins with more of it.
 fn wrapped_goes_on(text: &[u8], end: usize, mask: u16, short: bool) -> Option<usize> {
-    let line = text[..end]
-        .iter()
-        .rev()
-        .take(400)
-        .take_while(|&&b| b != b'\n')
-        .count();
+    let line = line_lead(text, end, 400).len();
     let next = end + if text[end] == b'\r' { 2 } else { 1 };
     let run = run_end_capped(text, next, mask, 400);
     let piece = text.get(next..run)?;

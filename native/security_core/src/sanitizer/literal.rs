@@ -258,11 +258,8 @@ fn sigil(text: &[u8], at: usize) -> Option<Literal> {
     }
     if let Some((quote, start)) = Quote::open(text, at + 2) {
         // `"Password: ~s"` is a format string; the mark after it closes it.
-        let line = text[..at]
+        let line = line_lead(text, at, 200)
             .iter()
-            .rev()
-            .take(200)
-            .take_while(|&&b| b != b'\n')
             .filter(|&&b| b == b'"')
             .count();
         if matches!(

@@ -128,13 +128,7 @@ enum Lead {
 
 /// `ENV KEY value`, `setenv KEY value`, `requirepass value`: settings with a blank between.
 fn blank_lead(text: &[u8], key: &Key) -> Lead {
-    let line = text[..key.start]
-        .iter()
-        .rev()
-        .take(60)
-        .take_while(|&&b| b != b'\n')
-        .count();
-    let lead = text[key.start - line..key.start].trim_ascii();
+    let lead = line_lead(text, key.start, 60).trim_ascii();
     let word = lead
         .rsplit(|b| b.is_ascii_whitespace())
         .next()

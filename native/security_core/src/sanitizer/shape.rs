@@ -101,6 +101,13 @@ pub(crate) fn run_end_capped(text: &[u8], from: usize, mask: u16, cap: usize) ->
     run_end(&text[..end], from.min(end), mask)
 }
 
+/// What stands on the line before `start`, its last `most` bytes.
+pub(crate) fn line_lead(text: &[u8], start: usize, most: usize) -> &[u8] {
+    let lead = &text[start.saturating_sub(most)..start];
+    let line = memchr::memrchr(b'\n', lead).map_or(0, |newline| newline + 1);
+    &lead[line..]
+}
+
 /// Every byte in `mask`.
 pub(crate) fn all(text: &[u8], mask: u16) -> bool {
     text.iter().all(|&b| is(b, mask))
