@@ -67,6 +67,8 @@ if [ "${1:-}" = test ]; then
     command -v python3 >/dev/null 2>&1 || install_packages python3
     python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3-venv
     has_luerl || install_packages erlang-luerl
+    # The fuzz targets' own runtime is C++.
+    command -v c++ >/dev/null 2>&1 || install_packages g++
     command -v rg >/dev/null 2>&1 || install_packages ripgrep
     cargo fmt --version >/dev/null 2>&1 || install_packages rustfmt-web
     cargo clippy --version >/dev/null 2>&1 || install_packages rust-web-clippy
