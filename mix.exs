@@ -50,7 +50,11 @@ defmodule JidoCodeTools.MixProject do
   defp elixirc_paths(_env), do: ["lib"]
 
   defp aliases do
-    [bench: "run bench/core.exs"]
+    [
+      bench: "run bench/core.exs",
+      # Writes the tables of the documentation that come from the code.
+      readme: "run --no-start -r test/support/readme.ex -e JidoCode.Tools.Test.Readme.write!()"
+    ]
   end
 end
 

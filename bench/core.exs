@@ -122,7 +122,12 @@ defmodule Bench do
 
   def run do
     Logger.configure(level: :error)
-    Application.put_env(:jido_code, :rate_limits, %{"empty" => {100_000, 1}, "grep" => {100_000, 1}})
+
+    Application.put_env(:jido_code_tools, :tool_rate_limits, %{
+      "empty" => {100_000, 1},
+      "grep" => {100_000, 1}
+    })
+
     JidoCode.Tools.Config.reload()
     Baseline.start()
 

@@ -4,7 +4,7 @@
     python3 bench/mcp.py calls N -- COMMAND...     memory of launcher and VM before and after N calls, and their rate
 
 COMMAND is what `mix jido.mcp.config --format command` prints. For `calls` the project's configuration has to raise the
-limits: `config :jido_code, rate_limits: %{read_only: {100_000, 1_000}, privileged: {100_000, 1_000}}`.
+limits: `config :jido_code_tools, tool_rate_limits: %{read_only: {100_000, 1_000}, privileged: {100_000, 1_000}}`.
 """
 
 import json

@@ -167,7 +167,7 @@ rate_names = [
 
 # The policy of a configuration of some size.
 settings =
-  JidoCode.Tools.Config.load!()
+  JidoCode.Tools.Security.Core.settings!()
   |> Map.put(:manual_clock, false)
   |> Map.put(:tool_tiers, for(n <- 1..500, do: {"tool_#{n}", :write}))
   |> Map.put(:tool_rates, for(n <- 1..500, do: {"tool_#{n}", {5, 60_000}}))

@@ -21,7 +21,7 @@ defmodule Bench.Orphans do
     mark = CommandProcesses.mark()
     base = Path.join(System.tmp_dir!(), "orphans-#{System.pid()}")
     File.mkdir_p!(base)
-    Application.put_env(:jido_code, :command_temp_dir, base)
+    Application.put_env(:jido_code_tools, :command_temp_dir, base)
 
     beams = div(count * 3, 10 * @per_beam)
     here = count - beams * @per_beam
@@ -123,8 +123,8 @@ defmodule Bench.Orphans do
     programs = for kind <- 0..3, _ <- 1..div(@per_beam, 4), do: program(kind)
 
     code = """
-    Application.put_env(:jido_code, :command_temp_dir, #{inspect(base)})
-    Application.put_env(:jido_code, :command_runner, #{inspect(runner())})
+    Application.put_env(:jido_code_tools, :command_temp_dir, #{inspect(base)})
+    Application.put_env(:jido_code_tools, :command_runner, #{inspect(runner())})
     for program <- #{inspect(programs)},
       do: spawn(fn -> JidoCode.Tools.Command.run(program, #{inspect(options(mark))}) end)
     IO.puts("ready")
@@ -150,7 +150,7 @@ defmodule Bench.Orphans do
   defp program(3), do: CommandPrograms.floods()
 
   defp runner do
-    Application.get_env(:jido_code, :command_runner) ||
+    Application.get_env(:jido_code_tools, :command_runner) ||
       Application.app_dir(:jido_code_tools, "priv/native/jido_command_runner")
   end
 end

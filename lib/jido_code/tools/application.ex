@@ -4,15 +4,14 @@ defmodule JidoCode.Tools.Application do
   use Application
 
   alias JidoCode.Tools.Command.Runner
-  alias JidoCode.Tools.Config
-  alias JidoCode.Tools.Security.Core
+  alias JidoCode.Tools.Security.{CommandPolicy, Core, MixPolicy}
 
   @impl true
   def start(_type, _args) do
     load()
     # First: nothing may be called before its state exists, and a wrong configuration stops the start here.
     Core.start()
-    Config.start()
+    load_policies!().()
     Runner.start()
     # Calls to :telemetry are skipped while it is not loaded, and nothing else may have loaded it yet.
     Code.ensure_loaded(:telemetry)
@@ -38,5 +37,20 @@ defmodule JidoCode.Tools.Application do
   def stop(_state), do: Core.stop()
 
   @impl true
-  def config_change(_changed, _new, _removed), do: Config.reload()
+  def config_change(_changed, _new, _removed) do
+    # Each of the first two raises before it changes anything; what follows can't fail.
+    put_policies = load_policies!()
+    Core.reload(Core.default())
+    put_policies.()
+  end
+
+  defp load_policies! do
+    mix = MixPolicy.load!()
+    commands = CommandPolicy.load!(mix)
+
+    fn ->
+      MixPolicy.put(mix)
+      CommandPolicy.put(commands)
+    end
+  end
 end

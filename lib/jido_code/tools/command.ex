@@ -62,7 +62,7 @@ defmodule JidoCode.Tools.Command do
   | `:file_bytes` | 2 GiB | each file |
   | `:processes` | 2,048, threads included | the tree by a pids cgroup; else the user, but root is exempt: the result says which |
 
-  `config :jido_code, command_limits: [...]` changes these defaults, `command_temp_dir:` the place of the temporary
+  `config :jido_code_tools, command_limits: [...]` changes these defaults, `command_temp_dir:` the place of the temporary
   folders, and `command_runner:` the path of the runner program.
 
   ## Errors

@@ -41,6 +41,7 @@ defmodule JidoCode.Tools.Remote do
   has no library and nobody consented to loading, or its Elixir, OTP or library is of a version that does not fit.
   """
 
+  alias JidoCode.Tools.Config
   alias JidoCode.Tools.Remote.{Connection, Loader, Service}
   alias JidoCode.Tools.Security.OutputSanitizer
 
@@ -208,7 +209,7 @@ defmodule JidoCode.Tools.Remote do
   # Of the context only what the handlers read. Nobody has configured a node that borrows what looks at it, so this side's
   # idea of the project holds there; elsewhere the node's own does, unless this session has one.
   defp sent(context, %{lent?: true}) do
-    case Map.get(context, :project_namespaces) || Application.get_env(:jido_code, :project_namespaces) do
+    case Map.get(context, :project_namespaces) || Config.get(:project_namespaces) do
       nil -> Map.take(context, [:session_id])
       namespaces -> context |> Map.take([:session_id]) |> Map.put(:project_namespaces, namespaces)
     end

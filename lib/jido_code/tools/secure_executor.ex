@@ -56,7 +56,7 @@ defmodule JidoCode.Tools.SecureExecutor do
   @doc """
   Runs a host's tool (any map or struct with `:name` and `:handler`).
 
-  When the host's Executor makes the checks itself (`JidoCode.Tools.Security.Middleware.enabled?/0`), they are left to it, so
+  When the host's Executor makes the checks itself (`config :jido_code_tools, security_middleware: true`), they are left to it, so
   that no call spends two rate slots.
   """
   @spec run(%{:name => String.t(), :handler => module(), optional(any()) => any()}, map(), map()) :: result()
@@ -68,7 +68,7 @@ defmodule JidoCode.Tools.SecureExecutor do
       handler: handler,
       args: args,
       context: context,
-      checked?: truthy?(Middleware.enabled?())
+      checked?: Middleware.left_to_host?()
     }).result
   end
 
@@ -176,8 +176,8 @@ defmodule JidoCode.Tools.SecureExecutor do
 
     options = [
       timeout: timeout,
-      max_heap_size: Config.get(:max_heap_words, 1_000_000),
-      max_binary_size: Config.get(:max_binary_bytes, 67_108_864)
+      max_heap_size: Config.get(:max_heap_words),
+      max_binary_size: Config.get(:max_binary_bytes)
     ]
 
     {outcome, confinement} =
@@ -356,7 +356,4 @@ defmodule JidoCode.Tools.SecureExecutor do
   catch
     _kind, _reason -> nil
   end
-
-  # The host takes any value but nil and false for yes.
-  defp truthy?(value), do: !!value
 end

@@ -14,7 +14,7 @@ defmodule JidoCode.Tools.SessionOptions do
   | `--cookie COOKIE` | the cookie itself; other users of the machine see it in the list of processes | |
   | `--consent-load` | lets modules be loaded on that node for the time of the calls, when it does not have this library | no |
 
-  `config :jido_code, session_options: [tier: :privileged, consent: ["mix_task"], node: "shop@localhost"]` sets them for a
+  `config :jido_code_tools, session_options: [tier: :privileged, consent: ["mix_task"], node: "shop@localhost"]` sets them for a
   project, with the same names and `_` for `-`. The command line wins over it, one option at a time.
 
       iex> alias JidoCode.Tools.SessionOptions
@@ -99,21 +99,12 @@ defmodule JidoCode.Tools.SessionOptions do
   def close(_context), do: :ok
 
   defp configured(opts) do
-    configured = Config.get(:session_options, [])
-
-    if Keyword.keyword?(configured) do
+    with {:ok, configured} <- Config.fetch(:session_options) do
       given = Keyword.keys(opts)
 
       # A cookie belongs to its node: the configured one must not go to a node that the command line names.
       belonging = if :node in given, do: [:cookie, :cookie_file, :consent_load], else: []
-      configured = Keyword.drop(configured, given ++ belonging)
-
-      case Keyword.keys(configured) -- Keyword.keys(@switches) do
-        [] -> {:ok, Enum.flat_map(configured, &as_given/1) ++ opts}
-        [key | _rest] -> {:error, "config :jido_code, session_options: there is no option #{inspect(key)}"}
-      end
-    else
-      {:error, "config :jido_code, session_options: takes a keyword list"}
+      {:ok, configured |> Keyword.drop(given ++ belonging) |> Enum.flat_map(&as_given/1) |> Enum.concat(opts)}
     end
   end
 

@@ -7,7 +7,7 @@ defmodule JidoCode.Tools.Sessions do
 
     * by `JidoCode.Tools.SecureExecutor.end_session/1`,
     * when a process given to `own/2` goes down,
-    * after `config :jido_code, session_idle_ms:` (default one hour) without a call.
+    * after `config :jido_code_tools, session_idle_ms:` (default one hour) without a call.
   """
 
   use GenServer

@@ -3,7 +3,7 @@ defmodule JidoCode.Tools.Shells do
   The background commands of all sessions.
 
   A shell belongs to the session that started it: for any other it does not exist. Ids can't be guessed. It ends by `kill/2`,
-  with its session, after one hour (`config :jido_code, background_timeout_ms:`), and with this process. Ten minutes after its
+  with its session, after one hour (`config :jido_code_tools, background_timeout_ms:`), and with this process. Ten minutes after its
   end (`background_keep_ms:`) its output is forgotten. A session has at most 8 shells (`background_shells:`), all sessions
   together at most 64. Of each stream the last 256 KiB can be read.
   """
@@ -67,7 +67,7 @@ defmodule JidoCode.Tools.Shells do
   @impl true
   def handle_call({:start, session, plan, options, about}, from, shells) do
     own = Enum.count(shells, fn {_id, shell} -> shell.session == session end)
-    most = Config.get(:background_shells, 8)
+    most = Config.get(:background_shells)
 
     cond do
       own >= most ->
@@ -151,7 +151,7 @@ defmodule JidoCode.Tools.Shells do
           session_id: shell.session
         })
 
-        Process.send_after(self(), {:expired, id}, Config.get(:background_keep_ms, 600_000))
+        Process.send_after(self(), {:expired, id}, Config.get(:background_keep_ms))
         {:noreply, shells}
 
       _shells ->
@@ -185,7 +185,7 @@ defmodule JidoCode.Tools.Shells do
     shells = self()
 
     limits = [
-      timeout: Config.get(:background_timeout_ms, 3_600_000),
+      timeout: Config.get(:background_timeout_ms),
       keep: {0, @keep},
       owner: shells
     ]

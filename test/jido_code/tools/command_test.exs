@@ -356,7 +356,7 @@ defmodule JidoCode.Tools.CommandTest do
       paths = for path <- :code.get_path(), path = to_string(path), path =~ ~r/tools/, do: ["-pa", path]
 
       code = """
-      Application.put_env(:jido_code, :command_runner, #{inspect(runner())})
+      Application.put_env(:jido_code_tools, :command_runner, #{inspect(runner())})
       programs = #{inspect([ignores_term(), forks(), escapes()])}
       for program <- programs, do: spawn(fn -> #{inspect(Command)}.run(program, env: #{inspect(mark)}) end)
       IO.puts("ready")
@@ -377,7 +377,7 @@ defmodule JidoCode.Tools.CommandTest do
 
   # As the module under test finds it.
   defp runner do
-    Application.get_env(:jido_code, :command_runner) ||
+    Application.get_env(:jido_code_tools, :command_runner) ||
       Application.app_dir(:jido_code_tools, "priv/native/jido_command_runner")
   end
 

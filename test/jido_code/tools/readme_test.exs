@@ -2,6 +2,7 @@ defmodule JidoCode.Tools.ReadmeTest do
   use ExUnit.Case, async: true
 
   alias JidoCode.Tools.{Catalog, SessionOptions, Telemetry}
+  alias JidoCode.Tools.Test.Readme
 
   setup_all do
     {:ok, readme: File.read!("README.md")}
@@ -16,14 +17,12 @@ defmodule JidoCode.Tools.ReadmeTest do
     end
   end
 
-  test "names every key of the configuration that is read", %{readme: readme} do
-    read =
-      for file <- Path.wildcard("lib/**/*.ex"),
-          [_all, key] <- Regex.scan(~r/Config\.get\(\s*:([a-z_]+)/, File.read!(file)),
-          do: key
+  test "its tables are what the code says; mix readme writes them" do
+    for file <- Readme.files() do
+      text = File.read!(file)
+      assert Readme.filled(text) == text, "#{file} is not current: run mix readme"
+    end
 
-    assert length(read) > 5
-    missing = Enum.reject(Enum.uniq(read), &(readme =~ "`:#{&1}`"))
-    assert missing == []
+    assert Enum.any?(Readme.files(), &(File.read!(&1) =~ Readme.table(:configuration)))
   end
 end

@@ -328,8 +328,8 @@ defmodule JidoCode.Tools.RemoteTest do
 
       assert text =~ "not part of the project"
 
-      Application.put_env(:jido_code, :project_namespaces, ["Shop"])
-      on_exit(fn -> Application.delete_env(:jido_code, :project_namespaces) end)
+      Application.put_env(:jido_code_tools, :project_namespaces, ["Shop"])
+      on_exit(fn -> Application.delete_env(:jido_code_tools, :project_namespaces) end)
       assert {:error, text} = call(remote, "get_process_state", %{"process" => "Till.Drawer"})
       assert text =~ "not part of the project"
     end
@@ -484,8 +484,8 @@ defmodule JidoCode.Tools.RemoteTest do
   end
 
   defp put_linger(ms) do
-    Application.put_env(:jido_code, :node_linger_ms, ms)
-    on_exit(fn -> Application.delete_env(:jido_code, :node_linger_ms) end)
+    Application.put_env(:jido_code_tools, :node_linger_ms, ms)
+    on_exit(fn -> Application.delete_env(:jido_code_tools, :node_linger_ms) end)
   end
 
   # Whether a call is being worked on there.

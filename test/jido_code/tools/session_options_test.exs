@@ -12,8 +12,8 @@ defmodule JidoCode.Tools.SessionOptionsTest do
   end
 
   defp configure(options) do
-    Application.put_env(:jido_code, :session_options, options)
-    on_exit(fn -> Application.delete_env(:jido_code, :session_options) end)
+    Application.put_env(:jido_code_tools, :session_options, options)
+    on_exit(fn -> Application.delete_env(:jido_code_tools, :session_options) end)
   end
 
   test "nothing given: read_only, no consent, no node" do
@@ -75,7 +75,8 @@ defmodule JidoCode.Tools.SessionOptionsTest do
   test "a wrong configuration is no silent one" do
     configure(teir: :privileged)
     assert {:error, message} = parse([])
-    assert message =~ "no option :teir"
+    assert message =~ "only the options :tier,"
+    assert message =~ "not :teir"
 
     configure(%{tier: :privileged})
     assert {:error, message} = parse([])
@@ -83,7 +84,8 @@ defmodule JidoCode.Tools.SessionOptionsTest do
 
     configure(tier: 3)
     assert {:error, message} = parse([])
-    assert message =~ "--tier takes one of"
+    assert message =~ "takes one of :read_only, :write, :execute, :privileged"
+    assert message =~ "as :tier"
 
     configure(consent: "everything")
     assert {:error, message} = parse([])

@@ -3,13 +3,15 @@ defmodule JidoCode.Tools.Command.Environment do
   The environment that a command gets: a short list of the BEAM's own variables, and what the tool adds.
 
   Inherited are where programs and their caches are (`PATH`, `HOME`, `MIX_HOME`, `HEX_HOME`, `CARGO_HOME`, ...), who the
-  user is, and the language. `config :jido_code, command_env: ["NAME", ...]` inherits more, but never a name that makes
+  user is, and the language. `config :jido_code_tools, command_env: ["NAME", ...]` inherits more, but never a name that makes
   a runtime load other code (`ERL_FLAGS`, `LD_PRELOAD`, `GIT_*`, ...) or that reads like a secret (`*_TOKEN`,
   `DATABASE_URL`, ...): a tool that needs one of these passes it in the option `:env`.
 
   Relative entries of `PATH` are left out. They would find programs in the project's folder, where the command starts. So are
   those of a release that this runs in: its `erl` starts that release and nothing else, and a project's `mix` needs the machine's.
   """
+
+  alias JidoCode.Tools.Config
 
   @inherited ~w(
     PATH HOME USER LOGNAME LANG LANGUAGE TZ
@@ -47,7 +49,7 @@ defmodule JidoCode.Tools.Command.Environment do
     |> Enum.sort()
   end
 
-  defp configured, do: Application.get_env(:jido_code, :command_env, [])
+  defp configured, do: Config.get(:command_env)
 
   defp inherited?(name, config) do
     name in @inherited or String.starts_with?(name, "LC_") or (name in config and not refused?(name))

@@ -4,6 +4,7 @@ defmodule JidoCode.Tools.Command.Options do
   # the caller, since values come from a model; an unknown option is a mistake in the tool and raises.
 
   alias JidoCode.Tools.Command.{Environment, Runner}
+  alias JidoCode.Tools.Config
 
   @version 1
   @max_grace 10_000
@@ -84,7 +85,7 @@ defmodule JidoCode.Tools.Command.Options do
 
   # Random, so that nobody can lay a folder of that name there before.
   defp scratch do
-    base = Application.get_env(:jido_code, :command_temp_dir) || System.tmp_dir() || "/tmp"
+    base = Config.get(:command_temp_dir) || System.tmp_dir() || "/tmp"
     name = "jido-" <> Base.encode32(:crypto.strong_rand_bytes(15), case: :lower, padding: false)
     Path.join(Path.expand(base), name)
   end
@@ -170,7 +171,7 @@ defmodule JidoCode.Tools.Command.Options do
   defp keep(keep, _stream), do: invalid(":keep", "{head, tail} in bytes", keep)
 
   defp limits(limits) do
-    defaults = Keyword.merge(@limits, Application.get_env(:jido_code, :command_limits, []))
+    defaults = Keyword.merge(@limits, Config.get(:command_limits))
 
     for {name, value} <- Keyword.validate!(limits, defaults), into: %{} do
       {name, value && integer(name, value, 1..@for_ever)}

@@ -6,6 +6,7 @@ defmodule JidoCode.Tools.Command.Runner do
   # there for each command could be another one by then, and it is what confines them. So it is taken into sealed memory when
   # the library starts, and started from there.
 
+  alias JidoCode.Tools.Config
   alias JidoCode.Tools.Security.Native
 
   @program "jido_command_runner"
@@ -24,7 +25,7 @@ defmodule JidoCode.Tools.Command.Runner do
   @doc "The path to start it by, or why there is none."
   @spec path() :: {:ok, Path.t()} | {:error, String.t()}
   def path do
-    case Application.get_env(:jido_code, :command_runner) do
+    case Config.get(:command_runner) do
       nil -> with {:error, why} <- kept(), do: {:error, unavailable(why)}
       path -> {:ok, path}
     end
@@ -33,7 +34,7 @@ defmodule JidoCode.Tools.Command.Runner do
   defp kept, do: :persistent_term.get(__MODULE__, {:error, "the library is not started"})
 
   defp unavailable(why) do
-    "the command runner can't be kept in memory (#{why}); config :jido_code, command_runner: takes the path of a copy " <>
+    "the command runner can't be kept in memory (#{why}); config :jido_code_tools, command_runner: takes the path of a copy " <>
       "of it that no command can write"
   end
 end

@@ -12,13 +12,14 @@ defmodule JidoCode.Tools.Introspection.Ownership do
 
   A table belongs to the process that owns it.
 
-  What the project is comes from `project_namespaces` in the call's context, else in `config :jido_code`:
+  What the project is comes from `project_namespaces` in the call's context, else in `config :jido_code_tools`:
 
     * not set - every application that is neither OTP, Elixir, nor JidoCode, with the modules in it
     * `["MyApp", "MyAppWeb"]` (or modules) - what lies below these prefixes, and the applications that have modules there
     * `:all` - everything that rule 1 does not refuse
   """
 
+  alias JidoCode.Tools.Config
   alias JidoCode.Tools.Handlers.Elixir.Constants
   alias JidoCode.Tools.Introspection.{Names, Observer}
 
@@ -109,7 +110,7 @@ defmodule JidoCode.Tools.Introspection.Ownership do
   @spec scope(map()) :: scope()
   def scope(context) do
     # A context without the key is one thing, nil in it means the same.
-    namespaces = Map.get(context, @config_key) || Application.get_env(:jido_code, @config_key)
+    namespaces = Map.get(context, @config_key) || Config.get(@config_key)
 
     case namespaces do
       :all -> %__MODULE__{mode: :all}
@@ -159,7 +160,7 @@ defmodule JidoCode.Tools.Introspection.Ownership do
     owner = if application, do: " (it belongs to the application #{inspect(application)})", else: ""
 
     "#{what} is blocked: #{name} is not part of the project#{owner}. To allow it, add a module prefix to " <>
-      "`config :jido_code, project_namespaces: [...]`"
+      "`config :jido_code_tools, project_namespaces: [...]`"
   end
 
   # By the group leader for a pid, by the loaded applications' lists for a module; no message either way.

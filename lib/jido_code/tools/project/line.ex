@@ -12,7 +12,7 @@ defmodule JidoCode.Tools.Project.Line do
   @doc """
   Judges a line of `tool` by the command policy and, for calls of Mix in it, by the project's aliases.
 
-  The network mode is the one that the line's commands need; `config :jido_code, tool_network: %{"bash_execute" => :none}` sets
+  The network mode is the one that the line's commands need; `config :jido_code_tools, tool_network: %{"bash_execute" => :none}` sets
   another for a tool. Reading what a project declares takes no more than the call's time.
   """
   @spec prepare(String.t(), String.t(), String.t() | nil, map(), Deadline.t()) ::
@@ -61,8 +61,8 @@ defmodule JidoCode.Tools.Project.Line do
       # Mix must not be led elsewhere by what this VM was started with.
       env: %{"LANG" => "C.UTF-8", "LC_ALL" => "C.UTF-8", "MIX_EXS" => nil, "MIX_TARGET" => nil},
       write: Project.Mix.writable(root),
-      network: Map.get(Config.get(:tool_network, %{}), tool, plan.network),
-      confinement: Config.get(:command_confinement, :best_effort)
+      network: Map.get(Map.new(Config.get(:tool_network)), tool, plan.network),
+      confinement: Config.get(:command_confinement)
     ]
   end
 end

@@ -7,7 +7,7 @@ defmodule JidoCode.Tools.Project.Mix do
 
   ## Configuration
 
-  Under `config :jido_code`:
+  Under `config :jido_code_tools`:
 
     * `:mix_network` - the network mode of Mix, default `:all`, for databases and downloads; see `JidoCode.Tools.Command`
     * `:command_write_paths` - further folders that Mix and other commands may write, for caches in unusual places
@@ -146,8 +146,8 @@ defmodule JidoCode.Tools.Project.Mix do
       timeout: opts |> Keyword.fetch!(:deadline) |> Deadline.left(),
       keep: Keyword.fetch!(opts, :keep),
       write: Keyword.get(opts, :write, []) ++ writable(root),
-      network: Config.get(:mix_network, :all),
-      confinement: Config.get(:command_confinement, :best_effort)
+      network: Config.get(:mix_network),
+      confinement: Config.get(:command_confinement)
     ]
 
     report = Keyword.get(opts, :report, fn -> nil end)
@@ -201,7 +201,7 @@ defmodule JidoCode.Tools.Project.Mix do
           path = System.get_env(variable) || (home && Path.join(home, default)),
           do: path
 
-    configured = Config.get(:command_write_paths, [])
+    configured = Config.get(:command_write_paths)
     [root | Enum.filter(caches ++ configured, &File.dir?/1)]
   end
 

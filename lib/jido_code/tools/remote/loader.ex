@@ -6,7 +6,7 @@ defmodule JidoCode.Tools.Remote.Loader do
   other. They are loaded into memory, all or none, under a lock of the node, and never over modules that the node has by
   itself. `JidoCode.Tools.Remote.Guest` takes them out again.
 
-  `config :jido_code, node_linger_ms:` (default 30,000) is how long they stay after the last call.
+  `config :jido_code_tools, node_linger_ms:` (default 30,000) is how long they stay after the last call.
   """
 
   alias JidoCode.Tools.{Config, Remote}
@@ -15,6 +15,9 @@ defmodule JidoCode.Tools.Remote.Loader do
   @lent [
     JidoCode.Tools.Arguments,
     JidoCode.Tools.Behaviours.SecureHandler,
+    JidoCode.Tools.Config,
+    JidoCode.Tools.Config.Table,
+    JidoCode.Tools.Config.Type,
     JidoCode.Tools.Definitions.Elixir,
     JidoCode.Tools.Handlers.Elixir,
     JidoCode.Tools.Handlers.Elixir.Constants,
@@ -165,7 +168,7 @@ defmodule JidoCode.Tools.Remote.Loader do
     with :none <- about(node),
          :ok <- nothing_else(node),
          :ok <- load(node),
-         linger = Config.get(:node_linger_ms, 30_000),
+         linger = Config.get(:node_linger_ms),
          {:ok, :ok} <- Remote.ask(node, Guest, :start, [@lent, linger], @ask_ms),
          {:ok, about} <- about(node) do
       fits(about, node)

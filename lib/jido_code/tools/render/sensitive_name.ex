@@ -11,6 +11,7 @@ defmodule JidoCode.Tools.Render.SensitiveName do
   passwords, but not under looser names (`max_token: 5`).
   """
 
+  alias JidoCode.Tools.Config
   alias JidoCode.Tools.Handlers.Elixir.Constants
 
   # Beside the fields that the handlers name: more spellings, and terms that carry secrets in practice.
@@ -47,14 +48,11 @@ defmodule JidoCode.Tools.Render.SensitiveName do
   @type extra :: MapSet.t(String.t())
 
   @doc """
-  The terms that `config :jido_code, redaction_fields: [...]` adds.
+  The terms that `config :jido_code_tools, redaction_fields: [...]` adds.
   """
   @spec configured() :: extra()
   def configured do
-    case Application.get_env(:jido_code, :redaction_fields, []) do
-      [_ | _] = fields -> MapSet.new(fields, &joined/1)
-      _none -> MapSet.new()
-    end
+    MapSet.new(Config.get(:redaction_fields), &joined/1)
   end
 
   @doc """

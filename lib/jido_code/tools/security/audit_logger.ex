@@ -25,6 +25,7 @@ defmodule JidoCode.Tools.Security.AuditLogger do
 
   require Logger
 
+  alias JidoCode.Tools.Config
   alias JidoCode.Tools.Security.{Core, Native}
   alias JidoCode.Tools.Telemetry
 
@@ -171,7 +172,7 @@ defmodule JidoCode.Tools.Security.AuditLogger do
   @spec count(keyword()) :: non_neg_integer()
   def count(opts \\ []), do: Native.audit_count(core(opts))
 
-  @doc "How many entries the log holds at most: `config :jido_code, audit_buffer_size:` as it was last read."
+  @doc "How many entries the log holds at most: the configuration's `:audit_buffer_size`."
   @spec buffer_size(keyword()) :: pos_integer()
   def buffer_size(opts \\ []), do: Native.audit_capacity(core(opts))
 
@@ -200,5 +201,13 @@ defmodule JidoCode.Tools.Security.AuditLogger do
     Base.encode16(hash, case: :lower)
   end
 
-  defp core(opts), do: Keyword.get_lazy(opts, :core, &Core.default/0)
+  defp core(opts), do: Keyword.get_lazy(opts, :core, &fitted/0)
+
+  # A host may set another size at any time, and what is asked next must know it.
+  defp fitted do
+    core = Core.default()
+    size = Config.get(:audit_buffer_size)
+    if Native.audit_capacity(core) != size, do: :ok = Native.audit_resize(core, size)
+    core
+  end
 end

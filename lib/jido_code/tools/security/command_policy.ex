@@ -17,7 +17,7 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
 
   ## Configuration
 
-  Under `config :jido_code`, read at start and by `JidoCode.Tools.Config.reload/0`:
+  Under `config :jido_code_tools`, read at start and by `JidoCode.Tools.Config.reload/0`:
 
     * `:allowed_commands` - names of further commands. They take any arguments, as long as no path among them leaves the
       project. Shells and programs that run other programs stay refused
@@ -203,8 +203,8 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
     })
   end
 
-  defp config_hint([key | _rest]), do: "A person can set config :jido_code, #{key}: true."
-  defp config_hint([]), do: "A person can allow it in config :jido_code."
+  defp config_hint([key | _rest]), do: "A person can set config :jido_code_tools, #{key}: true."
+  defp config_hint([]), do: "A person can allow it in config :jido_code_tools."
 
   defp on_disk("outside", text), do: "Path traversal not allowed: #{text} (it leads out of the project)"
   defp on_disk("protected_path", text), do: "This path must not be changed by a tool: #{text}"
@@ -216,9 +216,9 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
   def load!(mix) do
     Native.command_policy_new(
       mix,
-      Config.strings!(:allowed_commands, []),
-      Config.get(:git_network, false) == true,
-      Config.get(:git_push, false) == true
+      Config.get(:allowed_commands),
+      Config.get(:git_network),
+      Config.get(:git_push)
     )
   end
 

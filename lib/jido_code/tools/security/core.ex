@@ -30,17 +30,17 @@ defmodule JidoCode.Tools.Security.Core do
   @doc "A core of its own. With `clock: :manual` its time stands still but for `advance/2`."
   @spec new(keyword()) :: t()
   def new(opts \\ []) do
-    config = Config.load!() |> Map.put(:manual_clock, Keyword.get(opts, :clock) == :manual)
+    config = Map.put(settings!(), :manual_clock, Keyword.get(opts, :clock) == :manual)
 
     case load_error() || Native.core_new(config) do
       {:ok, core} ->
         core
 
       {:error, {:config, message}} ->
-        raise ArgumentError, "config :jido_code, redaction rules and fields: #{message}"
+        raise ArgumentError, "config :jido_code_tools, redaction rules and fields: #{message}"
 
       {:error, {:rate, message}} ->
-        raise ArgumentError, "config :jido_code, :rate_limits: #{message}"
+        raise ArgumentError, "config :jido_code_tools, :tool_rate_limits: #{message}"
 
       {:error, {_kind, message}} ->
         raise "the native core of jido_code_tools does not start: #{message}"
@@ -50,15 +50,41 @@ defmodule JidoCode.Tools.Security.Core do
   @doc "Reads the tiers, limits, unknown tier and the audit log's size from the configuration again."
   @spec reload(t()) :: :ok
   def reload(core) do
-    config = Config.load!()
+    config = settings!()
 
     with {:error, message} <- Native.core_put_policy(core, Map.put(config, :manual_clock, false)) do
-      raise ArgumentError, "config :jido_code, :rate_limits: #{message}"
+      raise ArgumentError, "config :jido_code_tools, :tool_rate_limits: #{message}"
     end
 
-    # Of a size that `load!/0` agreed to, so that nothing is half changed.
+    # Of a size that the check agreed to, so that nothing is half changed.
     :ok = Native.audit_resize(core, config.audit_capacity)
   end
+
+  @doc "What is configured, as the native core takes it. Raises `ArgumentError` for a wrong value."
+  @spec settings!() :: map()
+  def settings! do
+    Config.check!()
+    {tiers, tools} = :tool_rate_limits |> Config.get() |> Enum.split_with(&is_atom(elem(&1, 0)))
+    audit_key = Config.get(:audit_key) || :crypto.strong_rand_bytes(32)
+
+    %{
+      unknown_tier: Config.get(:unknown_tool_tier),
+      tool_tiers: Enum.to_list(Config.get(:tool_tiers)),
+      tier_rates: tiers,
+      tool_rates: tools,
+      audit_capacity: Config.get(:audit_buffer_size),
+      audit_args_key: derived(audit_key, "arguments"),
+      audit_chain_key: derived(audit_key, "chain"),
+      rules: for(rule <- Config.get(:redaction_rules), do: rule(Map.new(rule))),
+      fields: for(field <- Config.get(:redaction_fields), do: to_string(field)),
+      session_idle_ms: Config.get(:session_idle_ms)
+    }
+  end
+
+  # One secret, a key a purpose.
+  defp derived(key, purpose), do: :crypto.mac(:hmac, :sha256, key, purpose)
+
+  defp rule(%{name: name, pattern: pattern, replacement: replacement}), do: {name, pattern, replacement}
 
   @spec advance(t(), non_neg_integer()) :: :ok
   def advance(core, ms), do: Native.clock_advance(core, ms)

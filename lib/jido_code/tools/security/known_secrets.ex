@@ -9,7 +9,7 @@ defmodule JidoCode.Tools.Security.KnownSecrets do
   password `postgres` must not vanish from every text); those are redacted beside their names only.
 
   The values live in the core alone, are not logged and can't be read back. They are collected anew every
-  `config :jido_code, known_secrets_refresh_ms:` (default 15,000), as the environment may change.
+  `config :jido_code_tools, known_secrets_refresh_ms:` (default 15,000), as the environment may change.
   """
 
   use GenServer
@@ -57,7 +57,7 @@ defmodule JidoCode.Tools.Security.KnownSecrets do
   def handle_info(_message, state), do: {:noreply, state}
 
   defp schedule do
-    Process.send_after(self(), :refresh, Config.get(:known_secrets_refresh_ms, 15_000))
+    Process.send_after(self(), :refresh, Config.get(:known_secrets_refresh_ms))
   end
 
   # In a process of its own, so that the values are gone from memory with it instead of lingering in this one's heap.

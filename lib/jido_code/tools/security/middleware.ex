@@ -4,7 +4,7 @@ defmodule JidoCode.Tools.Security.Middleware do
 
   A call that is denied by tier or consent has used its rate slot, so that trying doors costs something.
 
-  `run_checks/3` is also what the host's own Executor calls when `config :jido_code, security_middleware: true`. Then the
+  `run_checks/3` is also what the host's own Executor calls when `config :jido_code_tools, security_middleware: true` (or the same under `:jido_code`). Then the
   handlers are still safe by themselves, but isolation, redaction of the whole output and the complete audit trail come only
   with `JidoCode.Tools.SecureExecutor`.
 
@@ -33,9 +33,17 @@ defmodule JidoCode.Tools.Security.Middleware do
 
   @global "__global__"
 
-  @doc "The configuration's `:security_middleware`, default false. Concerns the host's Executor only; see the module."
+  @doc """
+  Whether the host's Executor shall run the checks: the configuration's `:security_middleware`, default false. A value that is
+  neither true nor false counts as true here.
+  """
   @spec enabled?() :: boolean()
-  def enabled?, do: Config.get(:security_middleware, false)
+  def enabled?, do: Config.get(:security_middleware) != false
+
+  @doc false
+  # Whether the pipeline leaves the checks to the host: only where that is clearly said.
+  @spec left_to_host?() :: boolean()
+  def left_to_host?, do: Config.get(:security_middleware) == true
 
   @doc "All three checks. Emits `[:jido_code, :security, :middleware_check]` once."
   @spec run_checks(tool(), map(), map()) :: :ok | {:error, denial()}

@@ -19,7 +19,7 @@ defmodule JidoCode.Tools.Security.MixPolicy do
 
   ## Configuration
 
-  Under `config :jido_code`, read at start and by `JidoCode.Tools.Config.reload/0`; a blocked task stays blocked.
+  Under `config :jido_code_tools`, read at start and by `JidoCode.Tools.Config.reload/0`; a blocked task stays blocked.
 
     * `:allowed_tasks` - further tasks: a name (any option, but values that are paths stay in the project), or
       `{name, [{"option", kind}]}` with the kinds `:flag`, `:integer`, `:name`, `:text`, `:path`
@@ -50,9 +50,6 @@ defmodule JidoCode.Tools.Security.MixPolicy do
   @type step :: {task :: String.t(), args :: [String.t()], alias :: String.t() | nil}
 
   @opaque policy :: reference()
-
-  @kinds [:flag, :integer, :name, :text, :path]
-  @test_paths ["test", "apps/*/test"]
 
   @doc "Judges a call by the configured policy."
   @spec check(String.t(), [String.t()], String.t() | nil) :: :ok | {:error, denial()}
@@ -148,8 +145,8 @@ defmodule JidoCode.Tools.Security.MixPolicy do
 
       "outside_test_paths" ->
         about <>
-          "#{argument} is not in the project's test/ directory (#{Enum.join(test_paths(), ", ")}). " <>
-          "A person can name other folders in config :jido_code, test_paths:."
+          "#{argument} is not in the project's test/ directory (#{Enum.join(Config.get(:test_paths), ", ")}). " <>
+          "A person can name other folders in config :jido_code_tools, test_paths:."
 
       "not_a_test_file" ->
         about <> "#{argument} is no test file; their names end in _test.exs"
@@ -166,10 +163,10 @@ defmodule JidoCode.Tools.Security.MixPolicy do
   end
 
   defp alias_hint("alias_function_step"),
-    do: ". A person can add the alias to config :jido_code, trusted_aliases:."
+    do: ". A person can add the alias to config :jido_code_tools, trusted_aliases:."
 
   defp alias_hint(kind) when kind in ["task_not_allowed", "task_blocked"],
-    do: " A person can add a task to config :jido_code, alias_tasks:."
+    do: " A person can add a task to config :jido_code_tools, alias_tasks:."
 
   defp alias_hint(_kind), do: ""
 
@@ -185,7 +182,7 @@ defmodule JidoCode.Tools.Security.MixPolicy do
   @doc false
   # The policy of the configuration. Raises `ArgumentError` for a wrong value.
   @spec load!() :: policy()
-  def load!, do: Native.mix_policy_new(settings!())
+  def load!, do: Native.mix_policy_new(settings())
 
   @doc false
   @spec put(policy()) :: :ok
@@ -194,33 +191,19 @@ defmodule JidoCode.Tools.Security.MixPolicy do
   # Not there where the application was never started: the policy works without it.
   defp policy, do: :persistent_term.get(__MODULE__, nil) || load!()
 
-  defp settings! do
+  defp settings do
     %{
-      tasks: tasks!(:allowed_tasks),
-      alias_tasks: tasks!(:alias_tasks),
-      trusted_aliases: Config.strings!(:trusted_aliases, []),
-      test_paths: Config.strings!(:test_paths, @test_paths)
+      tasks: tasks(:allowed_tasks),
+      alias_tasks: tasks(:alias_tasks),
+      trusted_aliases: Config.get(:trusted_aliases),
+      test_paths: Config.get(:test_paths)
     }
   end
 
-  defp test_paths, do: Config.get(:test_paths) || @test_paths
+  defp tasks(key), do: for(task <- Config.get(key), do: task(task))
 
-  defp tasks!(key) do
-    case Config.get(key, []) do
-      tasks when is_list(tasks) -> Enum.map(tasks, &task!(key, &1))
-      value -> Config.invalid!(key, "a list", value)
-    end
-  end
+  defp task({name, options}),
+    do: {name, for({option, kind} <- options, do: {String.trim_leading(option, "-"), kind})}
 
-  defp task!(_key, name) when is_binary(name), do: {name, nil}
-
-  defp task!(key, {name, options} = task) when is_binary(name) and is_list(options) do
-    if Enum.all?(options, &match?({option, kind} when is_binary(option) and kind in @kinds, &1)) do
-      {name, for({option, kind} <- options, do: {String.trim_leading(option, "-"), kind})}
-    else
-      Config.invalid!(key, "options as {\"name\", kind} with a kind of #{inspect(@kinds)}", task)
-    end
-  end
-
-  defp task!(key, value), do: Config.invalid!(key, "task names, or {name, options}", value)
+  defp task(name), do: {name, nil}
 end

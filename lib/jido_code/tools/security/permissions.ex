@@ -3,7 +3,7 @@ defmodule JidoCode.Tools.Security.Permissions do
   Four tiers, each allowing what the ones before it allow: `:read_only`, `:write`, `:execute`, `:privileged`.
 
   Every tool has a tier: the one its handler declares, else the one in the table here (`all_tool_tiers/0`, extended by
-  `config :jido_code, tool_tiers:`), else `:unknown_tool_tier` of the configuration, by default `:privileged`: what nobody
+  `config :jido_code_tools, tool_tiers:`), else `:unknown_tool_tier` of the configuration, by default `:privileged`: what nobody
   has thought about is not for everybody.
 
   A session starts at `:read_only`. A person raises it, or consents to single tools, in one of two ways:
@@ -192,10 +192,7 @@ defmodule JidoCode.Tools.Security.Permissions do
   @doc false
   # The setting is read at each use, like the host's own; a wrong one denies.
   @spec unknown_tool_tier() :: tier()
-  def unknown_tool_tier do
-    tier = Config.get(:unknown_tool_tier, :privileged)
-    if valid_tier?(tier), do: tier, else: :privileged
-  end
+  def unknown_tool_tier, do: Config.get(:unknown_tool_tier)
 
   @doc false
   @spec emit(denial()) :: :ok

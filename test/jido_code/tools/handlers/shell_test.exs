@@ -490,8 +490,8 @@ defmodule JidoCode.Tools.Handlers.ShellTimesTest do
 
   setup do
     for {key, ms} <- [background_timeout_ms: 300, background_keep_ms: 2_000] do
-      Application.put_env(:jido_code, key, ms)
-      on_exit(fn -> Application.delete_env(:jido_code, key) end)
+      Application.put_env(:jido_code_tools, key, ms)
+      on_exit(fn -> Application.delete_env(:jido_code_tools, key) end)
     end
 
     on_exit(fn -> SecureExecutor.end_session("times") end)

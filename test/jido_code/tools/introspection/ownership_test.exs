@@ -81,8 +81,8 @@ defmodule JidoCode.Tools.Introspection.OwnershipTest do
   end
 
   defp configure(key, value) do
-    Application.put_env(:jido_code, key, value)
-    on_exit(fn -> Application.delete_env(:jido_code, key) end)
+    Application.put_env(:jido_code_tools, key, value)
+    on_exit(fn -> Application.delete_env(:jido_code_tools, key) end)
   end
 
   describe "without any setting" do

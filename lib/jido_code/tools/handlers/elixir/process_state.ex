@@ -17,7 +17,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
   and hibernates again; other processes that hibernate, Agents among them, can't be told apart and get no message.
 
   A module that exports `format_status/1` or `/2` asked to hide something, so its state is not read unless
-  `config :jido_code, read_format_status: true`; then the status that the module itself prepares is shown. That way of
+  `config :jido_code_tools, read_format_status: true`; then the status that the module itself prepares is shown. That way of
   reading copies the state once and trusts the module's code.
 
   Errors: the name is no name (`Invalid process name`, `Raw PIDs are not allowed`), nothing is registered under it
@@ -26,6 +26,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
+  alias JidoCode.Tools.Config
   alias JidoCode.Tools.Definitions
   alias JidoCode.Tools.Introspection.{Bounded, Names, Observer, Ownership, State}
   alias JidoCode.Tools.Operation
@@ -102,12 +103,12 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
   end
 
   defp hidden_state(process, deadline) do
-    if Application.get_env(:jido_code, :read_format_status, false) == true do
+    if Config.get(:read_format_status) do
       when_ready(process, deadline, @first_pause_ms, &State.read_status/2)
     else
       {:unread,
        "State not read: the module exports format_status, so it may hide parts of it. " <>
-         "`config :jido_code, read_format_status: true` shows what format_status gives."}
+         "`config :jido_code_tools, read_format_status: true` shows what format_status gives."}
     end
   end
 

@@ -89,11 +89,11 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTaskTest do
     test "is refused for the step that may not, by its number", %{context: context, root: root} do
       text = refused(context, %{"task" => "leave"})
       assert text =~ "Step 2 of the alias leave: Mix task not allowed: run"
-      assert text =~ "config :jido_code, alias_tasks:"
+      assert text =~ "config :jido_code_tools, alias_tasks:"
 
       text = refused(context, %{"task" => "call"})
       assert text =~ "Step 1 of the alias call: it is a function"
-      assert text =~ "config :jido_code, trusted_aliases:"
+      assert text =~ "config :jido_code_tools, trusted_aliases:"
       refute File.exists?(Path.join(root, "called"))
     end
 
