@@ -1,9 +1,10 @@
 //! One table of what the sanitizer finds, harms and costs:
 //!
 //! ```text
-//! cargo run --release -p security_core --example redaction_report [-- --list-misses] [--show-output]
+//! cargo run --release -p security_core --example redaction_report [-- --outputs] [--list-misses] [--show-output]
 //! ```
 //!
+//! `--outputs` stops after the programs' outputs; `REDACTION_HELD_OUT=folder` adds layouts that are not in the project.
 //! `--list-misses` prints the templates that were missed, without any secret; `--show-output` adds what came out (values
 //! are invented, but look real).
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -19,35 +20,158 @@ use regex_automata::meta::Regex;
 use security_core::sanitizer::{KnownSecrets, Sanitizer};
 use support::corpus::{SEED, corpus};
 use support::innocent::{self, Document};
-use support::judge::{Report, judge, sanitizer};
-use support::sample::Kind;
-use support::{families, hostile, speed};
+use support::judge::{Report, judge, redacted, sanitizer};
+use support::rng::Rng;
+use support::sample::{Kind, Sample};
+use support::{families, hostile, json, outputs, speed};
 
 fn main() {
     let wants = |flag: &str| std::env::args().any(|argument| argument == flag);
     let start = Instant::now();
     let sanitizer = sanitizer();
     println!("built in {:.1} ms\n", millis(start.elapsed()));
+    let misses = wants("--list-misses") || wants("--show-output");
+    let show = wants("--show-output");
+    printed(&sanitizer, misses, show);
+    json_documents(&sanitizer);
+    if wants("--outputs") {
+        return;
+    }
     let report = judge(&sanitizer, &corpus(SEED));
     recall(&report);
     damage(&sanitizer);
     throughput(&sanitizer);
     hostile_inputs(&sanitizer);
-    if wants("--list-misses") || wants("--show-output") {
-        println!("\nMissed templates");
-        for miss in &report.misses {
-            println!(
-                "  {} × {:?}, {}: {}",
-                miss.count,
-                miss.kind,
-                miss.group,
-                miss.template.escape_debug()
-            );
-            if wants("--show-output") {
-                println!("      {}", miss.output.escape_debug());
-            }
+    if misses {
+        list_misses(&report, show);
+    }
+}
+
+fn list_misses(report: &Report, show: bool) {
+    println!("\nMissed templates");
+    for miss in &report.misses {
+        println!(
+            "  {} × {:?}, {}: {}",
+            miss.count,
+            miss.kind,
+            miss.group,
+            miss.template.escape_debug()
+        );
+        if show {
+            println!("      {}", miss.output.escape_debug());
         }
     }
+}
+
+/// What programs print: what was found in it, and what was harmed.
+fn printed(sanitizer: &Sanitizer, misses: bool, show: bool) {
+    let sets = [
+        ("", Some(outputs::secrets(SEED))),
+        ("unseen: ", outputs::unseen_secrets(SEED)),
+    ];
+    for (set, samples) in sets {
+        let Some(samples) = samples else { continue };
+        let report = judge(sanitizer, &samples);
+        let total = report.total(Kind::Output);
+        println!(
+            "{:<48}{:>9}{:>10}{:>12}{:>13}{:>11}",
+            format!("{set}outputs"),
+            "samples",
+            "hidden %",
+            "collateral",
+            "broken JSON",
+            "unsettled"
+        );
+        let groups = report
+            .groups
+            .iter()
+            .map(|((_, group), score)| (*group, score));
+        for (name, score) in groups.chain([("all outputs", &total)]) {
+            let here = |s: &&Sample| s.group == name || name == "all outputs";
+            let restless = |s: &&Sample| unsettled(sanitizer, s.text.as_bytes());
+            println!(
+                "{:<48}{:>9}{:>10.1}{:>12.1}{:>13}{:>11}",
+                format!("{set}{name}"),
+                score.samples,
+                score.recall(),
+                score.collateral as f64 / score.samples.max(1) as f64,
+                score.broken,
+                samples.iter().filter(here).filter(restless).count()
+            );
+        }
+        if misses {
+            list_misses(&report, show);
+        }
+        println!();
+    }
+    let sets = [
+        ("", Some(outputs::innocent(SEED))),
+        ("unseen: ", outputs::unseen_innocent(SEED)),
+    ];
+    for (set, texts) in sets {
+        let texts = texts.unwrap_or_default();
+        harmed_outputs(sanitizer, set, &texts, misses);
+    }
+}
+
+fn unsettled(sanitizer: &Sanitizer, text: &[u8]) -> bool {
+    let once = redacted(sanitizer, text);
+    redacted(sanitizer, &once) != once
+}
+
+fn harmed_outputs(sanitizer: &Sanitizer, set: &str, texts: &[(String, String)], list: bool) {
+    let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut harmed = Vec::new();
+    for (kind, text) in texts {
+        let count = kinds.entry(kind).or_default();
+        count.0 += 1;
+        let left = redacted(sanitizer, text.as_bytes());
+        if left != text.as_bytes() {
+            count.1 += 1;
+            harmed.push((kind, text, String::from_utf8_lossy(&left).into_owned()));
+        }
+    }
+    if !texts.is_empty() {
+        println!(
+            "{:<48}{:>9}{:>10}",
+            format!("{set}innocent outputs"),
+            "texts",
+            "harmed"
+        );
+        for (kind, (texts, harmed)) in kinds.iter().filter(|(_, (_, harmed))| *harmed > 0) {
+            println!("{:<48}{texts:>9}{harmed:>10}", format!("{set}{kind}"));
+        }
+        println!(
+            "{:<48}{:>9}{:>10}\n",
+            format!("{set}all"),
+            texts.len(),
+            harmed.len()
+        );
+    }
+    for (kind, text, left) in harmed.iter().filter(|_| list) {
+        println!("  harmed, {kind}: {}", text.escape_debug());
+        println!("      {}", left.escape_debug());
+    }
+}
+
+/// Whether documents stay documents, with all their members.
+fn json_documents(sanitizer: &Sanitizer) {
+    const DOCUMENTS: usize = 3000;
+    let rng = &mut Rng::named(SEED, "documents");
+    let mut broken = Vec::new();
+    for _ in 0..DOCUMENTS {
+        let document = json::document(rng);
+        let left = redacted(sanitizer, document.as_bytes());
+        broken.extend(json::harm(&document, &left).map(|harm| (harm, document)));
+    }
+    println!(
+        "JSON documents: {DOCUMENTS}, {} broken or without a member",
+        broken.len()
+    );
+    for (harm, document) in broken.iter().take(5) {
+        println!("  {harm}: {}", document.escape_debug());
+    }
+    println!();
 }
 
 fn recall(report: &Report) {
@@ -179,7 +303,7 @@ fn throughput(sanitizer: &Sanitizer) {
 }
 
 fn hostile_inputs(sanitizer: &Sanitizer) {
-    let mut times: Vec<(f64, f64, String)> = hostile::inputs(240_000)
+    let mut times: Vec<(f64, f64, f64, String)> = hostile::inputs(240_000)
         .into_iter()
         .map(|(name, text)| {
             let time = best(|| {
@@ -189,7 +313,9 @@ fn hostile_inputs(sanitizer: &Sanitizer) {
             let more = best(|| {
                 black_box(sanitizer.redact(black_box(&twice), &KnownSecrets::empty()));
             });
-            (millis(time), more.as_secs_f64() / time.as_secs_f64(), name)
+            let growth = more.as_secs_f64() / time.as_secs_f64();
+            let each = time.as_secs_f64() * 1e9 / text.len() as f64;
+            (millis(time), growth, each, name)
         })
         .collect();
     times.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -197,12 +323,12 @@ fn hostile_inputs(sanitizer: &Sanitizer) {
         "240 kB of repeated anchors: {} inputs, the slowest",
         times.len()
     );
-    for (time, growth, name) in times.iter().take(12) {
-        println!("  {time:>8.2} ms  × {growth:.1} at twice the length  {name}");
+    for (time, growth, each, name) in times.iter().take(12) {
+        println!("  {time:>8.2} ms  {each:>6.1} µs/kB  × {growth:.1} at twice the length  {name}");
     }
     let worst = times
         .iter()
-        .map(|(_, growth, _)| *growth)
+        .map(|(_, growth, ..)| *growth)
         .fold(0.0, f64::max);
     println!("  largest growth at twice the length: × {worst:.1}");
 }

@@ -9,7 +9,7 @@ use security_core::sanitizer::KnownSecrets;
 use support::corpus::{SEED, corpus};
 use support::judge::{judge, redacted, sanitizer};
 use support::sample::{Kind, Sample};
-use support::{families, innocent, judge::Report};
+use support::{families, innocent, judge::Report, outputs};
 
 fn report() -> Report {
     judge(&sanitizer(), &corpus(SEED))
@@ -36,7 +36,7 @@ fn the_corpus_is_as_wide_as_it_claims() {
         "{} tricky lines",
         innocent::tricky(SEED).len()
     );
-    for sample in corpus(SEED) {
+    for sample in corpus(SEED).into_iter().chain(outputs::secrets(SEED)) {
         assert!(!sample.secrets.is_empty(), "{}: no secret", sample.template);
         assert!(
             sample.leak(sample.text.as_bytes()).is_some(),
@@ -112,7 +112,7 @@ fn json_stays_json() {
 #[test]
 fn redacting_twice_changes_nothing_more() {
     let sanitizer = sanitizer();
-    for sample in corpus(SEED) {
+    for sample in corpus(SEED).into_iter().chain(outputs::secrets(SEED)) {
         let once = redacted(&sanitizer, sample.text.as_bytes());
         let twice = redacted(&sanitizer, &once);
         assert_eq!(
@@ -127,7 +127,7 @@ fn redacting_twice_changes_nothing_more() {
 #[test]
 fn spans_are_ascending_and_inside_the_text() {
     let sanitizer = sanitizer();
-    for sample in corpus(SEED) {
+    for sample in corpus(SEED).into_iter().chain(outputs::secrets(SEED)) {
         let text = sample.text.as_bytes();
         let mut last = 0;
         for span in &sanitizer.scan(text, &KnownSecrets::empty()).spans {

@@ -16,6 +16,12 @@
 //! | `any` | a token of a family that is recognisable by itself | what follows the prefix |
 //! | `ints:V` `hexof:V` `b64of:V` `pct:V` | placeholder V as integers, hex, base64, percent-encoded | V |
 //! | `cut:GLUE:V` | V in two halves with GLUE between (see [`glue`]) | both halves |
+//! | `pw` `wk` `fx` `num:N` | a password of any strength and script; a weak one; one beyond ASCII; N digits | all |
+//! | `tk` | a random token of one of the usual looks | all |
+//! | `pad:N:V` | V followed by spaces up to N columns | V |
+//! | `u8:V` `oct:V` | V as `\u0041` escapes of JSON; its bytes beyond ASCII as octal escapes | as written |
+//! | `v1=V` then `v1` | V, and the same value once more | V |
+//! | `e` `cr` `nb` `bel` | escape, carriage return, no-break space, bell | no |
 
 use super::families;
 use super::rng::Rng;
@@ -34,6 +40,8 @@ pub enum Kind {
     Beam,
     /// A known secret whose layout was damaged.
     Damage,
+    /// What a program printed, by kind of program.
+    Output,
 }
 
 pub struct Sample {
@@ -51,13 +59,18 @@ impl Sample {
     pub fn fill(kind: Kind, group: &'static str, template: &str, rng: &mut Rng) -> Sample {
         let mut text = String::new();
         let mut secrets = Vec::new();
+        let mut named: Vec<(&str, String)> = Vec::new();
         for (i, piece) in template.split('§').enumerate() {
             if i % 2 == 0 {
                 text.push_str(piece);
+            } else if let Some((_, again)) = named.iter().find(|(name, _)| *name == piece) {
+                text.push_str(again);
             } else {
+                let (name, piece) = named_value(piece);
                 let value = value(piece, rng);
                 text.push_str(&value.text);
                 secrets.extend(value.secrets);
+                named.extend(name.map(|name| (name, value.text)));
             }
         }
         Sample {
@@ -169,6 +182,14 @@ impl Value {
     }
 }
 
+/// `v1=V` as the name `v1` and V.
+fn named_value(piece: &str) -> (Option<&str>, &str) {
+    match piece.split_once('=') {
+        Some((name, value)) if name.len() == 2 && name.starts_with('v') => (Some(name), value),
+        _ => (None, piece),
+    }
+}
+
 fn value(name: &str, rng: &mut Rng) -> Value {
     if let Some(inner) = name.strip_prefix('~') {
         return Value::filler(value(inner, rng).text);
@@ -234,6 +255,19 @@ fn value(name: &str, rng: &mut Rng) -> Value {
         "uuid" => Value::secret(values::uuid(rng)),
         "django" => Value::secret(values::body(rng, "p", 50)),
         "cookie" => Value::secret(values::body(rng, "U", 20)),
+        "pw" => Value::secret(values::any_password(rng)),
+        "wk" => Value::secret(values::weak_password(rng)),
+        "fx" => Value::secret(values::foreign_password(rng)),
+        "num" => {
+            let length = argument.parse().unwrap_or(rng.range(6, 12));
+            Value::secret(values::body(rng, "1", 1) + &values::body(rng, "d", length - 1))
+        }
+        "tk" => Value::secret(values::token(rng)),
+        "e" => Value::filler("\u{1b}"),
+        "cr" => Value::filler("\r"),
+        "nb" => Value::filler("\u{a0}"),
+        "bel" => Value::filler("\u{7}"),
+        "pad" | "u8" | "oct" => respelled(name, argument, rng),
         "any" => {
             let shape = families::recognisable(rng);
             token(shape, rng)
@@ -295,6 +329,28 @@ fn value(name: &str, rng: &mut Rng) -> Value {
         }
         other => panic!("no placeholder named {other}"),
     }
+}
+
+/// A value padded to a column, or in the escapes of JSON or of a terminal.
+fn respelled(name: &str, argument: &str, rng: &mut Rng) -> Value {
+    if name == "pad" {
+        let (width, inner) = argument.split_once(':').expect("pad:N:V");
+        let inner = value(inner, rng);
+        let width = width.parse().expect("pad:N:V");
+        let text = format!("{:<width$}", inner.text);
+        return Value { text, ..inner };
+    }
+    let plain = value(argument, rng).text;
+    Value::secret(if name == "u8" {
+        let units = plain.encode_utf16().map(|unit| format!("\\u{unit:04x}"));
+        units.collect()
+    } else {
+        let bytes = plain.bytes().map(|b| match b {
+            0..0x80 => (b as char).to_string(),
+            _ => format!("\\{b:o}"),
+        });
+        bytes.collect()
+    })
 }
 
 /// What tools, editors and people put into the middle of a value.

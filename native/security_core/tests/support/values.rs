@@ -10,6 +10,7 @@ const DIGIT: &str = "0123456789";
 fn charset(name: &str) -> String {
     match name {
         "d" => DIGIT.to_string(),
+        "1" => DIGIT[1..].to_string(),
         "h" => "0123456789abcdef".to_string(),
         "H" => "0123456789ABCDEF".to_string(),
         "l" => LOWER.to_string(),
@@ -136,6 +137,87 @@ pub fn password(rng: &mut Rng, symbols: &str) -> String {
         ),
         _ => {
             let length = rng.range(12, 28);
+            body(rng, "a", length)
+        }
+    }
+}
+
+/// Words as people outside the English-speaking world put them into passwords.
+const FOREIGN: &[&str] = &[
+    "größe",
+    "schlüssel",
+    "Übung",
+    "été",
+    "forêt",
+    "garçon",
+    "señal",
+    "mañana",
+    "łódź",
+    "źdźbło",
+    "çelik",
+    "güneş",
+    "лето",
+    "зима",
+    "Привет",
+    "ключик",
+    "καλημέρα",
+    "夏天",
+    "密码本",
+    "さくら",
+    "パンダ",
+    "한라산",
+    "שלום",
+    "مفتاح",
+];
+
+/// A word with some digits behind it, as most passwords are; now and then digits alone.
+pub fn weak_password(rng: &mut Rng) -> String {
+    let word = word(rng);
+    match rng.below(6) {
+        0 => format!("{}{}", capitalised(word), rng.range(10, 2026)),
+        1 => format!("{word}{}", body(rng, "d", 4)),
+        2 => format!("{word}{}!", rng.range(10, 99)),
+        3 => format!("{}{}", body(rng, "l", 3), body(rng, "d", 5)),
+        4 => format!("{}_{}", word, rng.range(100, 999)),
+        _ => body(rng, "1", 1) + &body(rng, "d", 7),
+    }
+}
+
+/// A password with letters beyond ASCII.
+pub fn foreign_password(rng: &mut Rng) -> String {
+    let word = rng.pick(FOREIGN);
+    match rng.below(3) {
+        0 => format!("{word}{}", rng.range(10, 2026)),
+        1 => format!("{word}_{}", body(rng, "n", 5)),
+        _ => format!("{}{word}{}!", body(rng, "a", 2), rng.range(10, 99)),
+    }
+}
+
+/// A password of any strength and script, without what most places would have to escape.
+pub fn any_password(rng: &mut Rng) -> String {
+    match rng.below(5) {
+        0 => weak_password(rng),
+        1 => foreign_password(rng),
+        2 => {
+            let length = rng.range(10, 20);
+            body(rng, "a", length)
+        }
+        _ => password(rng, "!*_-.+"),
+    }
+}
+
+/// A random token without a vendor's prefix.
+pub fn token(rng: &mut Rng) -> String {
+    match rng.below(6) {
+        0 => body(rng, "h", 32),
+        1 => body(rng, "h", 40),
+        2 => uuid(rng),
+        3 => {
+            let length = rng.range(24, 48);
+            body(rng, "u", length)
+        }
+        _ => {
+            let length = rng.range(16, 40);
             body(rng, "a", length)
         }
     }
