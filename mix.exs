@@ -33,7 +33,7 @@ defmodule JidoCodeTools.MixProject do
       package: [
         licenses: ["Apache-2.0"],
         files:
-          ~w(lib mix.exs README.md CHANGELOG.md LICENSE setup.sh .formatter.exs) ++
+          ~w(lib guides mix.exs README.md CHANGELOG.md LICENSE setup.sh .formatter.exs priv/exunit priv/mix) ++
             ~w(native/Cargo.toml native/Cargo.lock native/*/Cargo.toml native/*/src native/*/data)
       ]
     ]

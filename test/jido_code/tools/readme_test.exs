@@ -4,16 +4,21 @@ defmodule JidoCode.Tools.ReadmeTest do
   alias JidoCode.Tools.{Catalog, SessionOptions, Telemetry}
   alias JidoCode.Tools.Test.Readme
 
-  setup_all do
-    {:ok, readme: File.read!("README.md")}
+  test "names every tool" do
+    readme = File.read!("README.md")
+    for name <- Catalog.names(), do: assert(readme =~ "`#{name}`")
   end
 
-  test "names every tool, every event's last part and every option of a session", %{readme: readme} do
-    for name <- Catalog.names(), do: assert(readme =~ "`#{name}`")
-    for {event, _fields} <- Telemetry.events(), do: assert(readme =~ inspect(List.last(event)))
+  test "links to every guide, and the guides name every event and every option of a session" do
+    readme = File.read!("README.md")
+    guides = Path.wildcard("guides/*.md")
+    for guide <- guides, do: assert(readme =~ "(#{guide})")
+
+    text = Enum.map_join(guides, &File.read!/1)
+    for {event, _fields} <- Telemetry.events(), do: assert(text =~ inspect(List.last(event)))
 
     for {option, _type} <- SessionOptions.switches(), option not in [:session, :cookie] do
-      assert readme =~ "--" <> String.replace(Atom.to_string(option), "_", "-")
+      assert text =~ "--" <> String.replace(Atom.to_string(option), "_", "-")
     end
   end
 
