@@ -36,7 +36,7 @@ defmodule Mix.Tasks.Jido.Tool do
 
   use Mix.Task
 
-  alias JidoCode.Tools.{Catalog, Console, JSON, SecureExecutor, SessionOptions}
+  alias JidoCode.Tools.{Answers, Catalog, Console, JSON, SecureExecutor, SessionOptions}
   alias JidoCode.Tools.Security.AuditLogger
 
   @switches [json: :boolean, audit: :boolean, start: :boolean]
@@ -196,7 +196,7 @@ defmodule Mix.Tasks.Jido.Tool do
 
   defp report(_session, shown, {:ok, value}) do
     IO.puts([shown["name"], ": ok in ", milliseconds(shown["duration_us"])])
-    IO.puts(value |> Console.format() |> indented())
+    IO.puts(shown["name"] |> Answers.text(value) |> indented())
     :ok
   end
 

@@ -1,0 +1,37 @@
+defmodule JidoCode.Tools.Answers do
+  @moduledoc false
+  # Results as models and people read them: what was asked for first, newlines as newlines, and no line that says nothing.
+  # `mix jido.tool` prints these texts and MCP clients get them; the result itself stays data for hosts.
+
+  alias JidoCode.Tools.Answers
+  alias JidoCode.Tools.Console
+
+  @doc """
+  The text of a tool's result. Tools without words of their own are written key by key.
+
+      iex> JidoCode.Tools.Answers.text("bash_execute", %{"stdout" => "M lib/shop.ex\\n", "stderr" => "", "exit_code" => 0})
+      "M lib/shop.ex\\n"
+      iex> JidoCode.Tools.Answers.text("my_tool", %{"count" => 1})
+      "count: 1\\n"
+  """
+  @spec text(String.t(), term()) :: String.t()
+  def text(tool, result) when is_map(result) do
+    case writer(tool) do
+      nil -> result |> Console.format() |> IO.iodata_to_binary()
+      writer -> writer.text(result)
+    end
+  end
+
+  def text(_tool, result), do: result |> Console.format() |> IO.iodata_to_binary()
+
+  defp writer(tool) when tool in ["bash_execute", "mix_task", "bash_output"], do: Answers.Command
+  defp writer(tool) when tool in ["bash_background", "kill_shell"], do: Answers.Shell
+  defp writer("grep_search"), do: Answers.Search
+  defp writer(_tool), do: nil
+
+  @doc "Paragraphs, the empty ones left out, each ending in one newline."
+  @spec paragraphs([String.t() | nil]) :: String.t()
+  def paragraphs(texts) do
+    for text <- texts, text not in [nil, ""], into: "", do: String.trim_trailing(text, "\n") <> "\n"
+  end
+end
