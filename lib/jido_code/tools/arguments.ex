@@ -4,7 +4,8 @@ defmodule JidoCode.Tools.Arguments do
 
   A definition is a map with a list of `:parameters`, each with `:name`, `:type` (`:string`, `:integer`, `:number`,
   `:boolean`, `:array` or `:object`), `:required` (true unless it says false) and optionally `:enum`, `:default`,
-  `:items` (the type of an array's items, strings unless said otherwise), `:minimum` and `:maximum`.
+  `:items` (the type of an array's items, strings unless said otherwise), `:minimum` and `:maximum`. `:refusal` is what is said
+  of a value that is not in `:enum`, in the place of the usual words; it takes the value where it says `{value}`.
 
   Nothing is coerced, with one exception: JSON has one number type, so `5.0` is accepted where an integer is asked for.
   A number that comes as text is refused with a message that says so. A nil for an optional parameter means that the
@@ -60,6 +61,7 @@ defmodule JidoCode.Tools.Arguments do
              :ok <- check_range(parameter, value) do
           {:ok, value}
         else
+          {:refused, text} -> {:error, text}
           {:error, why} -> {:error, "Invalid #{noun(name)}: #{why}"}
         end
 
@@ -124,11 +126,11 @@ defmodule JidoCode.Tools.Arguments do
 
   defp check_scalar(type, value), do: {:error, "expected #{type}, got #{kind(value)}"}
 
-  defp check_enum(%{enum: [_ | _] = enum}, value) do
-    if value in enum do
-      :ok
-    else
-      {:error, "#{shown(value)} is not one of #{Enum.join(enum, ", ")}"}
+  defp check_enum(%{enum: [_ | _] = enum} = parameter, value) do
+    cond do
+      value in enum -> :ok
+      refusal = parameter[:refusal] -> {:refused, String.replace(refusal, "{value}", shown(value))}
+      true -> {:error, "#{shown(value)} is not one of #{Enum.join(enum, ", ")}"}
     end
   end
 

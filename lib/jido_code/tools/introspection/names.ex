@@ -96,6 +96,16 @@ defmodule JidoCode.Tools.Introspection.Names do
   @spec show(atom()) :: String.t()
   def show(atom), do: Macro.inspect_atom(:literal, atom)
 
+  @doc "An atom as the tools take it for a name: `MyApp.Worker`, `my_worker`."
+  @spec typed(atom()) :: String.t()
+  def typed(atom) do
+    case show(atom) do
+      ":\"" <> _ = quoted -> quoted
+      ":" <> name -> name
+      name -> name
+    end
+  end
+
   defp trim(text), do: if(byte_size(text) > @max_bytes + 20, do: "", else: String.trim(text))
 
   defp unquote_name("\"" <> rest), do: String.replace_suffix(rest, "\"", "")

@@ -35,12 +35,14 @@ defmodule JidoCode.Tools.Project.Mix do
   @spec facts(String.t(), String.t(), Deadline.t()) ::
           {:ok, facts()} | {:error, String.t() | {:timeout, String.t()}}
   def facts(root, env, deadline) do
-    if File.regular?(Path.join(root, "mix.exs")) do
-      with_folder(fn folder -> read_facts(root, env, folder, deadline) end)
-    else
-      {:error, "There is no mix.exs in the project's root folder"}
-    end
+    if project?(root),
+      do: with_folder(fn folder -> read_facts(root, env, folder, deadline) end),
+      else: {:error, "There is no mix.exs in the project's root folder"}
   end
+
+  @doc "Whether the folder is a Mix project's."
+  @spec project?(String.t()) :: boolean()
+  def project?(root), do: File.regular?(Path.join(root, "mix.exs"))
 
   defp read_facts(root, env, folder, deadline) do
     target = Path.join(folder, "facts")

@@ -224,7 +224,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
 
   defp summary(info) do
     %{
-      "name" => Names.show(info[:name]),
+      "name" => Names.typed(info[:name]),
       "type" => Atom.to_string(info[:type]),
       "size" => info[:size],
       "memory" => info[:memory],

@@ -17,7 +17,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Command, Deadline, Definitions, Operation, Project, Workspace}
+  alias JidoCode.Tools.{Command, Deadline, Definitions, Handlers, Operation, Project, Workspace}
   alias JidoCode.Tools.Command.Result
   alias JidoCode.Tools.Security.MixPolicy
 
@@ -35,7 +35,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
   def execute(args, context) do
     Operation.run(
       %{
-        definition: Definitions.Elixir.mix_task(),
+        definition: definition(),
         event: [:jido_code, :elixir, :mix_task],
         label: {:argument, "task"}
       },
@@ -45,13 +45,24 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
     )
   end
 
+  # With the host's words for an environment that is refused.
+  defp definition do
+    allowed = Enum.join(Handlers.Elixir.allowed_envs(), ", ")
+    refusal = "Environment '{value}' is blocked for safety. Allowed: #{allowed}"
+
+    Map.update!(Definitions.Elixir.mix_task(), :parameters, fn parameters ->
+      Enum.map(parameters, &if(&1.name == "env", do: Map.put(&1, :refusal, refusal), else: &1))
+    end)
+  end
+
   defp run(%{"task" => task} = args, context) do
     arguments = args["args"] || []
     env = args["env"] || "dev"
     deadline = Deadline.new(args["timeout"], @default_timeout, @max_timeout)
 
-    with :ok <- plausible(task, arguments, env),
+    with {:ok, unlisted} <- plausible(task, arguments, env),
          {:ok, root} <- Workspace.root(context),
+         :ok <- may_be_alias(root, unlisted),
          {:ok, facts} <- Project.Mix.facts(root, env, deadline),
          :ok <- Project.Mix.approve(task, arguments, env, facts) do
       root
@@ -60,13 +71,20 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
     end
   end
 
-  # What no alias can make right is refused before a child is started to ask for the aliases.
+  # What no alias can make right is refused before a child is started to ask for the aliases. A task that is on no list may be
+  # one; its denial comes along.
   defp plausible(task, arguments, env) do
     case MixPolicy.check(task, arguments, env) do
-      :ok -> :ok
-      {:error, %{kind: "task_not_allowed"}} -> :ok
+      :ok -> {:ok, nil}
+      {:error, %{kind: "task_not_allowed"} = denial} -> {:ok, denial}
       {:error, denial} -> {:error, MixPolicy.format(denial)}
     end
+  end
+
+  defp may_be_alias(_root, nil), do: :ok
+
+  defp may_be_alias(root, denial) do
+    if Project.Mix.project?(root), do: :ok, else: {:error, MixPolicy.format(denial)}
   end
 
   defp answer({:ok, %Result{status: :timeout} = result}, task, deadline),

@@ -24,6 +24,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
   alias JidoCode.Tools.{Command, Deadline, Definitions, Operation, Project, Workspace}
   alias JidoCode.Tools.Command.Result
   alias JidoCode.Tools.Project.TestEvents
+  alias JidoCode.Tools.Security.MixPolicy
 
   @default_timeout 120_000
   @max_timeout 300_000
@@ -57,6 +58,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
          {:ok, options} <- options(args),
          {:ok, root} <- Workspace.root(context),
          {:ok, place} <- inside_project(root, args["path"]),
+         :ok <- plausible(args["path"]),
          {:ok, facts} <- Project.Mix.facts(root, "test", deadline),
          :ok <- inside_tests(place, args["path"], facts),
          :ok <- Project.Mix.approve("test", judged(path, options, facts), "test", facts) do
@@ -94,6 +96,18 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
          option("--only", args["tag"]) ++
          option("--exclude", args["exclude_tag"]) ++
          option("--max-failures", max_failures) ++ option("--seed", seed)}
+    end
+  end
+
+  # One that would leave the project if something decoded it is told as such, also where there is no project.
+  defp plausible(nil), do: :ok
+
+  defp plausible(path) do
+    with true <- String.contains?(path, "%"),
+         {:error, %{kind: "path_traversal_blocked"} = denial} <- MixPolicy.check("test", [path], "test") do
+      {:error, MixPolicy.format(denial)}
+    else
+      _later -> :ok
     end
   end
 

@@ -15,7 +15,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspectTest do
     protection = if Enum.any?(options, &(&1 in [:private, :protected])), do: [], else: [:public]
     table = :ets.new(Processes.unique(:table), [:named_table | protection ++ options])
     :ets.insert(table, rows)
-    {inspect(table), table}
+    {table |> inspect() |> String.trim_leading(":"), table}
   end
 
   defp lookup(name, key, args \\ %{}), do: call("lookup", Map.merge(%{"table" => name, "key" => key}, args))
@@ -44,6 +44,23 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspectTest do
       assert entry["owner"] == inspect(self())
       :ets.delete(unnamed)
       :ets.delete(table)
+    end
+
+    test "names them as they are typed" do
+      for atom <- [:typed_table, JidoCode.TypedTable] do
+        table = :ets.new(atom, [:named_table, :public])
+        assert {:ok, %{"result" => tables}} = call("list")
+
+        assert name =
+                 Enum.find_value(
+                   tables,
+                   &(String.ends_with?(&1["name"], ["typed_table", "TypedTable"]) && &1["name"])
+                 )
+
+        assert name in ["typed_table", "JidoCode.TypedTable"]
+        assert {:ok, %{"count" => 0}} = call("info", %{"table" => name})
+        :ets.delete(table)
+      end
     end
 
     test "leaves out the system's tables, and tables of others" do

@@ -160,7 +160,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTaskTest do
 
     test "the prod environment, and any other", %{context: context} do
       for env <- ["prod", "staging", "", "dev/../prod"] do
-        assert refused(context, %{"task" => "compile", "env" => env}) =~ "Invalid env"
+        assert refused(context, %{"task" => "compile", "env" => env}) ==
+                 "Environment '#{env}' is blocked for safety. Allowed: dev, test"
       end
     end
 
@@ -214,6 +215,12 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTaskTest do
 
     assert refused(%{project_root: Path.join(File.cwd!(), "lib")}, %{"task" => "compile"}) =~
              "There is no mix.exs"
+
+    # No alias can be there that would make it right.
+    for task <- ["nosuch", "ecto.migrate"] do
+      assert "Mix task not allowed: " <> _ =
+               refused(%{project_root: Path.join(File.cwd!(), "lib")}, %{"task" => task})
+    end
   end
 end
 

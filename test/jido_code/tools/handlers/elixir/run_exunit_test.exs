@@ -183,7 +183,12 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunitTest do
     end
 
     test "a folder that is no Mix project" do
-      assert refused(%{project_root: Tree.new!(%{})}, %{}) =~ "There is no mix.exs"
+      empty = %{project_root: Tree.new!(%{})}
+      assert refused(empty, %{}) =~ "There is no mix.exs"
+
+      for path <- ["%2e%2e%2fother_test.exs", "test/..%2f..%2fx_test.exs"] do
+        assert refused(empty, %{"path" => path}) == "Path traversal not allowed in argument: #{path}"
+      end
     end
   end
 
