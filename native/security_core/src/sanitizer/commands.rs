@@ -1,10 +1,10 @@
 //! Passwords among a command's arguments, in SQL statements and in files that have a line for each.
 
-use super::engine::Scan;
 use super::judge::{is_placeholder, quoted_is_secret};
 use super::keys::KeyClass;
 use super::literal::{Kind, Until, bare, marked, skip_blanks};
 use super::rules::Rule;
+use super::scan::Scan;
 use super::shape::*;
 use aho_corasick::AhoCorasick;
 use std::sync::OnceLock;

@@ -1,6 +1,6 @@
 //! Hexadecimal dumps as `xxd` prints them: read as the bytes they show.
 
-use super::engine::Scan;
+use super::scan::Scan;
 use super::shape::*;
 
 /// The most lines of a dump that are read together.

@@ -8,40 +8,50 @@
 //! How a text is walked:
 //!
 //! 1. a prefilter finds the few places where a rule's fixed piece occurs (`prefilter`);
-//! 2. each is confirmed: a token family (`families`, `runs`), a private key (`pem`), a URL (`url`), or a telling name with
-//!    its value (`contexts`, `prose`, `headers`, `commands`, with `keys` for names, `literal` for values, `judge` for the decision);
+//! 2. each is confirmed by a detector (`anchors` says which): a token family (`token`, `families`,
+//!    `runs`), a private key (`pem`), a URL (`url`), or a telling name (`key`, `keys`) with what stands
+//!    between (`separator`) and its value (`value`, `bare`, `prose`, `headers`, `commands`, with
+//!    `literal` for values and `judge` for the decision);
 //! 3. where colour codes, zero-width characters and the like occur, this is done on a readable view of the text (`view`);
 //! 4. known values are searched for exactly (`known`), the configured rules run, and all findings are merged.
 
+mod anchors;
+mod bare;
 mod commands;
-mod contexts;
 mod dump;
 mod engine;
 mod families;
 mod headers;
 mod judge;
+mod key;
 mod keys;
 mod known;
 mod literal;
 mod marks;
 mod pem;
+mod place;
 mod prefilter;
 mod prose;
 mod rules;
 mod runs;
+mod scan;
+mod separator;
 mod shape;
+mod token;
 mod url;
+mod value;
 mod view;
 
 pub use keys::KeyClass;
 pub use known::KnownSecrets;
 pub use rules::RuleInfo;
 
-use engine::{Engine, Found, Scan, normal};
+use engine::{Engine, Walk};
 use marks::{Marks, Reach};
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
 use rules::{RULES, Rule};
+use scan::{Found, Scan, normal};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::OnceLock;
@@ -279,15 +289,14 @@ impl Sanitizer {
     /// One look at `text`.
     fn pass(&self, text: &[u8], known: &KnownSecrets) -> Findings<'_> {
         let mut scan = Scan::new(text, &self.engine.fields);
-        if self.engine.walk(&mut scan, false).is_ok() {
+        let Err(unseen) = self.engine.walk(&mut scan, 0, Walk::Plain) else {
             self.extras(known, &mut scan);
             return self.findings(text, &mut scan);
-        }
+        };
         let view = View::of(text);
-        let mut scan = Scan::new(&view.text, &self.engine.fields);
-        if self.engine.walk(&mut scan, true).is_err() {
-            return Findings::default();
-        }
+        let (mut scan, from) = scan.resumed(&view.text, unseen.at);
+        // A view has nothing invisible in it.
+        let _ = self.engine.walk(&mut scan, from, Walk::Seen);
         self.extras(known, &mut scan);
         for span in &mut scan.found {
             (span.start, span.end) = view.origin(span.start, span.end);

@@ -1,11 +1,11 @@
 //! Private keys: a line automaton that follows a key's body through gutters, escapes and concatenation, and that also works
 //! when the head or the tail was cut off.
 
-use super::engine::Scan;
 use super::headers::sextet;
 use super::literal::{Kind, Quote, joined};
 use super::marks;
 use super::rules::Rule;
+use super::scan::Scan;
 use super::shape::*;
 
 /// The longest armour that is followed, and the longest gutter before a line's body.

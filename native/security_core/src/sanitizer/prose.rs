@@ -1,11 +1,13 @@
 //! Values that a sentence names: "the password is …", and the settings that look like one: `ENV KEY value`, netrc.
 
-use super::contexts::{Key, argument_is_secret, secret};
-use super::engine::Scan;
+use super::bare::argument_is_secret;
 use super::judge::{self, Place, bare_is_secret, is_placeholder};
+use super::key::Key;
 use super::keys::KeyClass;
 use super::literal::{Kind, Until, bare, marked};
+use super::scan::Scan;
 use super::shape::*;
+use super::value::secret;
 
 /// Prose without a digit, a quotation mark or an escape up to its line's end names no value, and most prose is like that.
 pub(super) fn says_nothing(text: &[u8], key: &Key, from: usize) -> bool {

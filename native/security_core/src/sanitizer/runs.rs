@@ -1,10 +1,11 @@
 //! Tokens without a telling prefix of their own: long runs of letters and digits, known by their length, their neighbours and
 //! their randomness.
 
-use super::engine::{Scan, boundary, continuation};
 use super::families::is_uuid;
 use super::rules::Rule;
+use super::scan::{Scan, boundary};
 use super::shape::*;
+use super::token::continuation;
 
 /// A run of letters and digits of at least twenty starts at `start`.
 pub(crate) fn run(scan: &mut Scan, start: usize) {

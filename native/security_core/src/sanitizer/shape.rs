@@ -232,3 +232,21 @@ static PAIRS: [[i8; 26]; 26] = [
     [-7, -6, 0, -9, 1, -14, -23, -21, 3, -59, -32, 4, 7, 14, -1, 24, -54, -13, 18, 12, -28, -14, -12, -33, -12, -16],
     [8, -27, -10, -8, 30, -11, -41, -32, 14, -60, -35, -19, -16, -20, 2, -6, -60, -17, -5, -16, -14, -22, -46, -54, -19, 4],
 ];
+
+/// Where the window begins of at most four bytes of a prefix that ordinary text has least: capitals, digits and signs over letters.
+pub(crate) fn rarest(prefix: &[u8]) -> usize {
+    let cost = |window: &[u8]| -> u32 {
+        window
+            .iter()
+            .map(|&b| match b {
+                b'e' | b't' | b'a' | b'o' | b'i' | b'n' | b's' | b'r' | b' ' => 8,
+                b'a'..=b'z' | b'_' | b'-' | b'.' => 5,
+                _ => 2,
+            })
+            .sum()
+    };
+    let size = prefix.len().min(4);
+    (0..=prefix.len() - size)
+        .min_by_key(|&i| cost(&prefix[i..i + size]))
+        .unwrap_or(0)
+}

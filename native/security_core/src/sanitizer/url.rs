@@ -1,9 +1,11 @@
 //! Credentials in URLs: in front of the host, and in the paths of incoming webhooks.
 
-use super::engine::Scan;
 use super::families::is_uuid;
 use super::judge::is_placeholder;
+use super::key::Key;
+use super::literal::{Kind, Quote, Until, bare, marked};
 use super::rules::Rule;
+use super::scan::Scan;
 use super::shape::*;
 
 /// The longest authority part that is followed.
@@ -21,8 +23,22 @@ static WEBHOOKS: &[(&[u8], &[u8])] = &[
     (b"hc-ping.com", b"/"), (b"nosnch.in", b"/"), (b"ntfy.sh", b"/"), (b"api.telegram.org", b"/bot"),
 ];
 
+/// `://` stands at `at`.
+pub(crate) fn plain(scan: &mut Scan, at: usize) {
+    if at >= scan.url_end {
+        url(scan, at, at + 3);
+    }
+}
+
+/// `:\/\/` stands at `at`: a URL in JSON with escaped slashes.
+pub(crate) fn escaped(scan: &mut Scan, at: usize) {
+    if at >= scan.url_end && scan.text[at..].starts_with(b":\\/\\/") {
+        url(scan, at, at + 5);
+    }
+}
+
 /// `://` stands at `at` (or `:\/\/`): looks at what follows.
-pub(crate) fn url(scan: &mut Scan, at: usize, authority: usize) {
+fn url(scan: &mut Scan, at: usize, authority: usize) {
     let text = scan.text;
     let scheme_start = at
         - text[..at]
@@ -31,7 +47,7 @@ pub(crate) fn url(scan: &mut Scan, at: usize, authority: usize) {
             .take(24)
             .take_while(|&&b| is(b, ALNUM | DASH) || b == b'+' || b == b'.')
             .count();
-    let scheme_start = scheme_start + super::engine::escape_rest(text, scheme_start);
+    let scheme_start = scheme_start + super::scan::escape_rest(text, scheme_start);
     let scheme = &text[scheme_start..at];
     let limit = text.len().min(authority + MAX_AUTHORITY);
     // The stretch that can hold credentials and a host, with the places that matter in it.
@@ -270,5 +286,49 @@ pub(crate) fn oracle(scan: &mut Scan, at: usize) {
     let rest = &rest[..stop.unwrap_or(rest.len())];
     if let Some(host) = memchr::memrchr(b'@', rest).filter(|&host| !is_placeholder(&rest[..host])) {
         scan.add(user + 1, user + 1 + host, Rule::DbUrl, 1);
+    }
+}
+
+/// A webhook's address of a host that is not known: the last part of its path, if it looks random.
+pub(super) fn address(scan: &mut Scan, key: &Key, from: usize) {
+    let text = scan.text;
+    let (start, end) = match marked(text, from) {
+        Some(literal) if matches!(literal.kind, Kind::Quoted(_)) => (literal.start, literal.end),
+        _ => (from, bare(text, from, Until::Blank).end),
+    };
+    let value = &text[start..end];
+    scan.spend(value.len());
+    // The parts of a URI that a struct shows one by one.
+    if matches!(key.name, b"userinfo" | b"authority") {
+        if Quote::open(text, from).is_none() {
+            return;
+        }
+        let end = memchr::memrchr(b'@', value).unwrap_or(if key.name == b"userinfo" {
+            value.len()
+        } else {
+            0
+        });
+        let Some(colon) = memchr::memchr(b':', &value[..end]) else {
+            return;
+        };
+        if !is_placeholder(&value[colon + 1..end]) {
+            scan.add(start + colon + 1, start + end, Rule::UrlAuth, 1);
+        }
+        return;
+    }
+    if !starts_ci(value, b"http") {
+        return;
+    }
+    let Some(path) = memchr::memmem::find(value, b"://")
+        .and_then(|s| memchr::memchr(b'/', &value[s + 3..]).map(|p| s + 3 + p))
+    else {
+        return;
+    };
+    let Some(last) = memchr::memrchr(b'/', value) else {
+        return;
+    };
+    let tail = &value[last + 1..];
+    if last >= path && looks_random(tail, true) && any(tail, D) {
+        scan.add(start + last + 1, end, Rule::Webhook, 1);
     }
 }
