@@ -18,6 +18,7 @@ defmodule JidoCode.Tools.Application do
 
     children = [
       {Task.Supervisor, name: JidoCode.Tools.TaskSupervisor},
+      JidoCode.Tools.Introspection.LogRing,
       JidoCode.Tools.Security.KnownSecrets,
       JidoCode.Tools.Shells,
       JidoCode.Tools.Sessions

@@ -1,0 +1,172 @@
+defmodule JidoCode.Tools.Introspection.LogRing do
+  @moduledoc false
+  # The last events of this VM's own logger, kept by a handler of ours.
+  #
+  # A logger calls its handlers in the process that logs, so this writes one row and no message. Who writes takes a number, puts
+  # the row, and drops the oldest rows while there are too many or they hold too much. Each number is dropped by one process, and
+  # a row that comes after its number was dropped is taken back by the process that wrote it.
+  #
+  #   counters: 1 newest number, 2 highest number that was dropped, 3 bytes of all texts
+
+  use GenServer
+
+  @table __MODULE__
+  @handler :jido_code_tools_log_ring
+  @counters {__MODULE__, :counters}
+
+  @newest 1
+  @dropped 2
+  @bytes 3
+
+  @max_events 2_000
+  @max_bytes 4_000_000
+  # Of one event's text; a crash report with its stack is about 3,000.
+  @max_text 8_000
+
+  @type event :: %{
+          number: pos_integer(),
+          level: :logger.level(),
+          time_us: integer(),
+          pid: pid(),
+          mfa: mfa() | nil,
+          place: {String.t(), pos_integer()} | nil,
+          application: atom() | nil,
+          text: String.t()
+        }
+
+  @doc "Starts the owner of the table, which adds the handler and takes it away again."
+  @spec start_link(keyword()) :: GenServer.on_start()
+  def start_link(_options), do: GenServer.start_link(__MODULE__, nil, name: __MODULE__)
+
+  @impl true
+  def init(nil) do
+    Process.flag(:trap_exit, true)
+    :ets.new(@table, [:named_table, :ordered_set, :public, write_concurrency: true])
+    :persistent_term.put(@counters, :atomics.new(3, signed: true))
+    # One that a killed predecessor left behind.
+    :logger.remove_handler(@handler)
+    :ok = :logger.add_handler(@handler, __MODULE__, %{level: :all, filter_default: :log})
+    {:ok, nil}
+  end
+
+  @impl true
+  def terminate(_reason, nil), do: :logger.remove_handler(@handler)
+
+  @doc "Called by the logger, in the process that logs."
+  @spec log(:logger.log_event(), :logger.handler_config()) :: :ok
+  def log(%{level: level, msg: message, meta: meta}, _config) do
+    counters = :persistent_term.get(@counters)
+    text = text(message, level, meta)
+    number = :atomics.add_get(counters, @newest, 1)
+    :ets.insert(@table, {number, level, meta[:time], meta[:pid], place(meta), text})
+    :atomics.add(counters, @bytes, byte_size(text))
+    if number <= :atomics.get(counters, @dropped), do: drop(counters, number)
+    trim(counters, number)
+  rescue
+    # The table goes with its owner; a log call must not fail for that, and the logger would remove a handler that does.
+    ArgumentError -> :ok
+  end
+
+  defp trim(counters, newest) do
+    dropped = :atomics.get(counters, @dropped)
+
+    if dropped < newest and
+         (newest - dropped > @max_events or :atomics.get(counters, @bytes) > @max_bytes) do
+      drop(counters, :atomics.add_get(counters, @dropped, 1))
+      trim(counters, newest)
+    else
+      :ok
+    end
+  end
+
+  defp drop(counters, number) do
+    case :ets.take(@table, number) do
+      [row] -> :atomics.sub(counters, @bytes, byte_size(elem(row, 5)))
+      [] -> :ok
+    end
+  end
+
+  defp place(meta), do: {meta[:mfa], meta[:file], meta[:line], meta[:application]}
+
+  @doc """
+  The events with a number above `after_number` for which `keep?` is true, newest first, at most `limit`; and the newest number
+  there is, to go on from.
+  """
+  @spec events(non_neg_integer(), pos_integer(), (event() -> boolean())) :: {[event()], non_neg_integer()}
+  def events(after_number, limit, keep?) do
+    newest = :atomics.get(:persistent_term.get(@counters), @newest)
+
+    events =
+      newest
+      |> Stream.iterate(&before/1)
+      |> Stream.take_while(&(&1 > after_number))
+      |> Stream.flat_map(&:ets.lookup(@table, &1))
+      |> Stream.map(&event/1)
+      |> Stream.filter(keep?)
+      |> Enum.take(limit)
+
+    {events, newest}
+  end
+
+  # Numbers may be missing: dropped, or not written yet.
+  defp before(number) do
+    case :ets.prev(@table, number) do
+      :"$end_of_table" -> 0
+      before -> before
+    end
+  end
+
+  defp event({number, level, time, pid, {mfa, file, line, application}, text}) do
+    %{
+      number: number,
+      level: level,
+      time_us: time,
+      pid: pid,
+      mfa: mfa,
+      place: if(file && line, do: {to_string(file), line}),
+      application: application,
+      text: text
+    }
+  end
+
+  # Never more than @max_text, and never an exception: a handler that raises is removed.
+  defp text(message, level, meta) do
+    message |> chardata(level, meta) |> :unicode.characters_to_binary() |> bounded()
+  rescue
+    _any -> "(this event can't be written as text)"
+  end
+
+  defp chardata({:string, chardata}, _level, _meta), do: chardata
+
+  defp chardata({:report, %{label: label, report: report}} = message, level, meta) do
+    # Before Elixir 1.15 only Logger's own handler makes readable what OTP reports.
+    case Logger.Translator.translate(:debug, level, :report, {label, report}) do
+      {:ok, chardata, _metadata} -> chardata
+      {:ok, chardata} -> chardata
+      _none -> formatted(message, meta)
+    end
+  end
+
+  defp chardata(message, _level, meta), do: formatted(message, meta)
+
+  defp formatted({:report, report}, %{report_cb: callback}) when is_function(callback, 2),
+    do: callback.(report, %{depth: 30, chars_limit: @max_text, single_line: false})
+
+  defp formatted({:report, report}, %{report_cb: callback}) when is_function(callback, 1) do
+    {format, arguments} = callback.(report)
+    :io_lib.format(format, arguments, chars_limit: @max_text)
+  end
+
+  defp formatted({:report, report}, _meta), do: :io_lib.format("~tp", [report], chars_limit: @max_text)
+  defp formatted({format, arguments}, _meta), do: :io_lib.format(format, arguments, chars_limit: @max_text)
+
+  defp bounded(text) when is_binary(text) and byte_size(text) <= @max_text, do: :binary.copy(text)
+
+  defp bounded(text) when is_binary(text) do
+    # A cut in the middle of a character leaves it out.
+    kept = for <<character::utf8 <- binary_part(text, 0, @max_text)>>, into: "", do: <<character::utf8>>
+    kept <> "\n... #{byte_size(text) - byte_size(kept)} more bytes"
+  end
+
+  defp bounded(_not_text), do: "(this event is not text)"
+end

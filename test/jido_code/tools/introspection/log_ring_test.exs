@@ -1,0 +1,94 @@
+defmodule JidoCode.Tools.Introspection.LogRingTest do
+  # The ring holds what the whole VM logs, so tests look for texts of their own.
+  use ExUnit.Case, async: true
+
+  import ExUnit.CaptureLog
+
+  require Logger
+
+  alias JidoCode.Tools.Introspection.LogRing
+
+  setup do
+    {:ok, mark: "mark-#{System.unique_integer([:positive])}"}
+  end
+
+  defp found(mark, limit \\ 50) do
+    {events, _newest} = LogRing.events(0, limit, &String.contains?(&1.text, mark))
+    events
+  end
+
+  test "keeps what was logged, newest first, with level, process and place", %{mark: mark} do
+    capture_log(fn ->
+      Logger.warning("first #{mark}")
+      Logger.error("second #{mark}")
+    end)
+
+    assert [second, first] = found(mark)
+    assert %{level: :error, text: "second " <> ^mark} = second
+    assert %{level: :warning, pid: pid, mfa: {__MODULE__, _function, 1}, place: {file, line}} = first
+    assert pid == self()
+    assert String.ends_with?(file, "log_ring_test.exs") and line > 0
+    assert second.number > first.number
+  end
+
+  test "goes on from a number", %{mark: mark} do
+    capture_log(fn -> Logger.error("old #{mark}") end)
+    {_events, newest} = LogRing.events(0, 1, fn _event -> true end)
+    capture_log(fn -> Logger.error("new #{mark}") end)
+    {events, _newest} = LogRing.events(newest, 50, &String.contains?(&1.text, mark))
+    assert [%{text: "new " <> _mark}] = events
+  end
+
+  test "a crash is readable: what, where, and the state it had", %{mark: mark} do
+    capture_log(fn ->
+      {:ok, agent} = Agent.start(fn -> mark end)
+      monitor = Process.monitor(agent)
+      catch_exit(Agent.get(agent, fn _state -> raise "on purpose" end))
+      assert_receive {:DOWN, ^monitor, :process, ^agent, _reason}
+    end)
+
+    assert [event | _rest] = found(mark)
+    assert event.level == :error
+    assert event.text =~ "on purpose"
+    assert event.text =~ "log_ring_test.exs"
+  end
+
+  test "an event's text is bounded and stays whole UTF-8", %{mark: mark} do
+    capture_log(fn -> Logger.error([mark, String.duplicate("ä", 50_000)]) end)
+    assert [%{text: text}] = found(mark)
+    assert byte_size(text) < 9_000
+    assert String.valid?(text)
+    assert text =~ "more bytes"
+  end
+
+  test "what can't be written as text is no reason to fail", %{mark: mark} do
+    capture_log(fn ->
+      :logger.error(String.to_charlist("~s " <> mark), [])
+      :logger.error(%{report: mark, value: make_ref()})
+    end)
+
+    assert [%{level: :error}] = found(mark)
+  end
+
+  test "holds a bounded number of events and bytes, also with many writers", %{mark: mark} do
+    text = String.duplicate("x", 4_000)
+
+    1..8
+    |> Task.async_stream(fn _writer -> for _n <- 1..500, do: log(mark <> text) end, timeout: 60_000)
+    |> Stream.run()
+
+    events = found(mark, 10_000)
+    assert events != []
+    bytes = events |> Enum.map(&byte_size(&1.text)) |> Enum.sum()
+    assert bytes <= 4_100_000
+    assert length(events) <= 2_000
+    {all, _newest} = LogRing.events(0, 10_000, fn _event -> true end)
+    assert length(all) == :ets.info(LogRing, :size)
+  end
+
+  # Past the VM's logger, whose own handler would print four thousand events.
+  defp log(text) do
+    meta = %{time: System.os_time(:microsecond), pid: self(), gl: Process.group_leader()}
+    LogRing.log(%{level: :error, msg: {:string, text}, meta: meta}, %{})
+  end
+end
