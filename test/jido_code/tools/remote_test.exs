@@ -391,14 +391,26 @@ defmodule JidoCode.Tools.RemoteTest do
       remote = remote(peer.name)
       assert {:ok, _} = call(remote, "get_process_state", %{"process" => "Till.Drawer"})
 
-      kill(String.to_integer(peer.os_pid), "STOP")
+      os_pid = String.to_integer(peer.os_pid)
+      kill(os_pid, "STOP")
+      # A node that stays stopped could not be ended after a failure.
+      on_exit(fn -> kill(os_pid, "CONT") end)
+      eventually(fn -> threads(os_pid) == ["T"] end)
       started = System.monotonic_time(:millisecond)
       assert {:error, text} = call(remote, "get_process_state", %{"process" => "Till.Drawer"})
       assert text =~ "did not answer in time"
       assert System.monotonic_time(:millisecond) - started < 20_000
 
-      kill(String.to_integer(peer.os_pid), "CONT")
+      kill(os_pid, "CONT")
       assert {:ok, _} = call(remote, "get_process_state", %{"process" => "Till.Drawer"})
+    end
+
+    # The states that an OS process's threads are in: a signal stops one after the other.
+    defp threads(os_pid) do
+      for stat <- Path.wildcard("/proc/#{os_pid}/task/*/stat"), uniq: true do
+        [_name, rest] = stat |> File.read!() |> String.split(") ", parts: 2)
+        String.first(rest)
+      end
     end
 
     test "the work there ends with the caller here", %{shared: peer} do
