@@ -24,6 +24,9 @@ defmodule JidoCodeTools.MixProject do
           JidoCode.Tools.Security.Native,
           # Their lines run in another VM: below the launcher, or on the node that is looked at.
           Mix.Tasks.Jido.Mcp.Serve,
+          JidoCode.Tools.Introspection.Freshness,
+          JidoCode.Tools.MCP.ProjectSide,
+          JidoCode.Tools.MCP.ToolsVM,
           JidoCode.Tools.Remote.Guest,
           JidoCode.Tools.Remote.Service,
           ~r/^(Inspect\.)?JidoCode\.Tools\.Test\./,

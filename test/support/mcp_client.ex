@@ -8,6 +8,7 @@ defmodule JidoCode.Tools.Test.McpClient do
   import ExUnit.Assertions, only: [flunk: 1]
 
   alias JidoCode.Tools.JSON
+  alias JidoCode.Tools.MCP.Install
 
   @patience 120_000
 
@@ -40,8 +41,11 @@ defmodule JidoCode.Tools.Test.McpClient do
     %__MODULE__{port: port, pid: pid, log: log}
   end
 
-  @doc "The program that clients start."
-  def launcher, do: Path.expand("priv/native/jido_mcp")
+  @doc "The program that clients start, from the install that `mix jido.mcp.config` makes."
+  def launcher do
+    {:ok, launcher} = Install.ensure("/nowhere")
+    launcher
+  end
 
   # As `mix jido.mcp.config` gives it.
   defp path, do: Path.dirname(System.find_executable("mix"))

@@ -169,6 +169,11 @@ defmodule JidoCode.Tools.Remote do
     :ok
   end
 
+  @doc false
+  # For connecting to a node and lending it modules, which is a matter of milliseconds unless it is busy or far away.
+  @spec way_ms(t()) :: pos_integer()
+  def way_ms(%__MODULE__{}), do: 10_000
+
   @typedoc false
   @type failure :: :timeout | :noconnection | :undefined | :crashed
 
@@ -197,7 +202,9 @@ defmodule JidoCode.Tools.Remote do
 
   def explain(_failure, node), do: "Node #{node} could not do it: its side of the call failed"
 
-  defp timeout(handler, args) do
+  @doc false
+  @spec timeout(module(), map()) :: pos_integer()
+  def timeout(handler, args) do
     declared = Map.get(handler.security_properties(), :timeout_ms, @default_timeout_ms)
 
     case args do

@@ -42,8 +42,6 @@ defmodule JidoCode.Tools.SecureExecutor do
 
   # A handler that keeps the time itself answers with what it has; the pipeline waits this much longer before it ends it.
   @slack_ms 2_000
-  # For connecting to a node and lending it modules, which is a matter of milliseconds unless it is busy or far away.
-  @node_ms 10_000
   @default_timeout_ms 30_000
   # For a foreign tool that takes a timeout argument and declares no maximum.
   @maximum_timeout_ms 600_000
@@ -343,8 +341,12 @@ defmodule JidoCode.Tools.SecureExecutor do
       end
 
     min(asked, maximum || @maximum_timeout_ms) + if(keeps_time?, do: @slack_ms, else: 0) +
-      if(context[:node], do: @node_ms, else: 0)
+      way_ms(context[:node])
   end
+
+  # What it may take until another VM begins.
+  defp way_ms(%place{} = node), do: place.way_ms(node)
+  defp way_ms(_none), do: 0
 
   defp declared_timeout(handler) do
     if Code.ensure_loaded?(handler) and function_exported?(handler, :security_properties, 0) do

@@ -2,7 +2,11 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
   @shortdoc "Prints how an MCP client starts the server of this project"
 
   @moduledoc """
-  Prints the configuration with which an MCP client starts the server of this project.
+  Installs the MCP server, and prints the configuration with which a client starts it for this project.
+
+  The server is copied to a folder of yours that lies outside any project, one for each version:
+  `$XDG_DATA_HOME/jido_code_tools`, or `~/.local/share/jido_code_tools`. What lies below `deps/` or `_build/` could be replaced by
+  a command that the server runs. After an update of the library, run this again.
 
       mix jido.mcp.config
       mix jido.mcp.config --tier execute
@@ -17,17 +21,20 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
     * `--name NAME` - what the client calls the server; default: the project's name
     * `--output FILE` - writes to a file instead of standard output, where the project may print too: Mix tells there what
       it compiles, before this task runs
+    * `--env NAME` - passes a variable of the client's environment on to the project, beyond the usual few; may be given several
+      times
+    * `--read DIR` - lets the project and commands read a folder outside it; path dependencies are found and put in
     * the options of the session, checked here and put into the command: `JidoCode.Tools.SessionOptions`. Without any, the
-      server is read-only.
+      server is read-only. Nothing that the project's configuration says about the session counts for the server.
   """
 
   use Mix.Task
 
-  alias JidoCode.Tools.{Console, JSON, SessionOptions}
+  alias JidoCode.Tools.{JSON, SessionOptions}
+  alias JidoCode.Tools.MCP.Install
 
   @formats ~w(json vscode command)
-  @switches [format: :string, name: :string, output: :string, start: :boolean]
-  @launcher "jido_mcp"
+  @switches [format: :string, name: :string, output: :string, start: :boolean, env: :keep, read: :keep]
 
   @impl true
   def run(argv) do
@@ -37,8 +44,8 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
          {:ok, format} <- format(Keyword.get(opts, :format, "json")),
          {:ok, name} <- name(opts[:name]),
          :ok <- secret_free(opts),
-         {:ok, _context} <- checked(opts),
-         {:ok, launcher} <- launcher(),
+         {:ok, _context} <- SessionOptions.context(opts, %{session_id: "mcp", project_root: File.cwd!()}),
+         {:ok, launcher} <- Install.ensure(File.cwd!()),
          :ok <- write(opts[:output], print(format, name, launcher, arguments(opts)) <> "\n") do
       :ok
     else
@@ -75,21 +82,6 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
       else: :ok
   end
 
-  # The project's configuration may hold options, too.
-  defp checked(opts) do
-    Console.quietly(fn -> Mix.Task.run("app.config") end)
-    SessionOptions.context(opts, %{session_id: "mcp", project_root: File.cwd!()})
-  end
-
-  defp launcher do
-    root = Map.get(Mix.Project.deps_paths(), :jido_code_tools, File.cwd!())
-    path = Path.join([root, "priv", "native", @launcher])
-
-    if File.regular?(path),
-      do: {:ok, path},
-      else: {:error, "#{path} is missing; mix deps.compile jido_code_tools --force builds it"}
-  end
-
   defp write(nil, text), do: IO.write(text)
 
   defp write(file, text) do
@@ -98,9 +90,23 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
   end
 
   defp arguments(opts) do
-    ["--project", File.cwd!(), "--path", path()] ++
-      (opts |> Keyword.drop([:format, :name, :output]) |> OptionParser.to_argv())
+    given = for {:read, folder} <- opts, do: Path.expand(folder)
+    read = for folder <- Enum.uniq(given ++ path_dependencies()), do: {:read, folder}
+    opts = Keyword.drop(opts, [:format, :name, :output, :read]) ++ read
+    ["--project", File.cwd!(), "--path", path()] ++ OptionParser.to_argv(opts)
   end
+
+  # Dependencies that lie neither in the project nor where Mix puts what it fetched.
+  defp path_dependencies do
+    fetched = Mix.Project.deps_path()
+
+    for {_app, path} <- Mix.Project.deps_paths(),
+        not beneath?(path, fetched),
+        not beneath?(path, File.cwd!()),
+        do: path
+  end
+
+  defp beneath?(path, folder), do: String.starts_with?(path <> "/", folder <> "/")
 
   # A client started from a desktop has not the PATH of this shell.
   defp path do

@@ -1,47 +1,45 @@
 defmodule Mix.Tasks.Jido.Mcp.Serve do
-  @shortdoc "The project's side of the MCP server; started by its launcher"
+  @shortdoc "The project's side of the MCP server; started by it"
 
   @moduledoc """
-  Starts the project and runs the calls of one MCP client.
+  Compiles and starts the project, and answers the MCP server's questions about the running system.
 
-  This is not what a client starts: Mix compiles and prints before any task runs, and a client wants its answers at once and
-  nothing else on standard output. Clients start the launcher, which `mix jido.mcp.config` tells them how to; it starts this.
+  This is not what a client starts. `mix jido.mcp.config` prints what is: a launcher, with a VM beside it that runs the tools and
+  loads no code of the project. That VM starts this one in the fence, asks it, and trusts nothing that it says.
 
   ## Options
 
-  Those of `JidoCode.Tools.SessionOptions`, and
-
-    * `--no-start` - does not start the project's application; with `--node` it is started only by `--start`
-    * `--socket PATH` - where the launcher listens
+    * `--socket PATH` - where the server listens
+    * `--no-start` - compiles the project without starting its application
   """
 
   use Mix.Task
 
-  alias JidoCode.Tools.MCP.Connection
-  alias JidoCode.Tools.SessionOptions
-
-  @switches [socket: :string, start: :boolean]
+  alias JidoCode.Tools.MCP.ProjectSide
 
   @impl true
   def run(argv) do
-    {opts, arguments, invalid} = OptionParser.parse(argv, strict: @switches ++ SessionOptions.switches())
+    case OptionParser.parse(argv, strict: [socket: :string, start: :boolean]) do
+      {opts, [], []} -> serve(opts[:socket] || usage(), Keyword.get(opts, :start, true))
+      _other -> usage()
+    end
+  end
 
-    case Connection.start(opts[:socket] || usage()) do
-      {:ok, connection} -> serve(connection, opts, arguments, invalid)
+  defp serve(socket, start?) do
+    case ProjectSide.start(socket) do
+      {:ok, side} -> serve(side, Process.monitor(side), start?)
       {:error, problem} -> Mix.raise("mix jido.mcp.serve: #{problem}")
     end
   end
 
-  defp serve(connection, opts, arguments, invalid) do
-    monitor = Process.monitor(connection)
-
-    with :ok <- understood(arguments, invalid),
-         :ok <- start(connection, opts),
-         {:ok, context} <- SessionOptions.context(opts, defaults()) do
-      Connection.ready(connection, context)
+  defp serve(side, monitor, start?) do
+    with :ok <- step(side, "compiling the project", fn -> Mix.Task.run("app.config") end),
+         :ok <- ProjectSide.compiled(side),
+         :ok <- step(side, "starting the project", fn -> start(start?) end) do
+      ProjectSide.ready(side)
 
       receive do
-        {:DOWN, ^monitor, :process, ^connection, _reason} -> SessionOptions.close(context)
+        {:DOWN, ^monitor, :process, ^side, _reason} -> :ok
       end
 
       # In order: the project's own processes may have something to save.
@@ -49,47 +47,30 @@ defmodule Mix.Tasks.Jido.Mcp.Serve do
       Process.sleep(:infinity)
     else
       {:error, why} ->
-        # What is told is redacted first, which takes the library's application; the project may not have come that far.
-        Application.ensure_all_started(:jido_code_tools)
-        Connection.failed(connection, why)
+        ProjectSide.failed(side, why)
         exit({:shutdown, 1})
     end
   end
 
-  defp understood([], []), do: :ok
-  defp understood([argument | _rest], _invalid), do: {:error, "Unknown argument: #{argument}"}
-
-  defp understood([], [{switch, _value} | _rest]),
-    do:
-      {:error,
-       "Unknown option, or one without its value: #{switch}. The options are: #{SessionOptions.usage()}"}
-
-  defp defaults do
-    id = 12 |> :crypto.strong_rand_bytes() |> Base.encode16(case: :lower)
-    %{session_id: "mcp-" <> id, project_root: File.cwd!()}
+  # This library may be a dependency of the project's: then the project starts it, as it is configured.
+  defp start(start?) do
+    if start?, do: Mix.Task.run("app.start")
+    {:ok, _started} = Application.ensure_all_started(:jido_code_tools)
   end
 
-  defp start(connection, opts) do
-    {task, doing} =
-      if SessionOptions.start?(opts),
-        do: {"app.start", "compiling and starting the project"},
-        else: {"app.config", "compiling the project"}
-
-    Connection.starting(connection, doing)
-    Mix.Task.run(task)
-    {:ok, _started} = Application.ensure_all_started(:jido_code_tools)
+  defp step(side, doing, work) do
+    ProjectSide.starting(side, doing)
+    work.()
     :ok
   rescue
-    exception -> {:error, "The project could not be started: #{Exception.message(exception)}"}
+    exception -> {:error, "Failed at #{doing}: #{Exception.message(exception)}"}
   catch
     # Mix says why on its own, and ends so.
-    :exit, _reason -> {:error, "The project could not be compiled or started"}
+    :exit, _reason -> {:error, "Failed at #{doing}"}
   end
 
   @spec usage() :: no_return()
   defp usage do
-    Mix.raise(
-      "mix jido.mcp.serve is started by the launcher; mix jido.mcp.config prints how a client starts that"
-    )
+    Mix.raise("mix jido.mcp.serve is started by the MCP server; mix jido.mcp.config prints how to start that")
   end
 end

@@ -1,4 +1,4 @@
-//! What this program and the project's VM say to each other: JSON, each message behind its length in four bytes.
+//! What this program and the tools' VM say to each other: JSON, each message behind its length in four bytes.
 
 use std::io;
 use std::path::PathBuf;
@@ -28,6 +28,8 @@ pub enum ToVm {
         /// Its arguments.
         arguments: Map<String, Value>,
     },
+    /// No other server compiles the project now.
+    Locked,
     /// End a call; no answer is wanted any more.
     Cancel {
         /// The call.
@@ -51,6 +53,10 @@ pub enum FromVm {
         /// Why, for the model.
         why: String,
     },
+    /// The project is to be compiled.
+    Lock,
+    /// It was.
+    Unlock,
     /// What a running call does.
     Progress {
         /// The call.

@@ -12,11 +12,13 @@
 
 mod catalog;
 mod channel;
+mod install;
+mod lock;
 mod options;
 mod output;
-mod project;
 mod server;
 mod stdio;
+mod tools;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -26,10 +28,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use catalog::Catalog;
+use install::Install;
 use options::Options;
-use project::Project;
 use server::Server;
 use stdio::Stdio;
+use tools::Tools;
 
 /// How long the VM has to end by itself once the client is gone. Clients wait two seconds before they signal.
 const GRACE: Duration = Duration::from_millis(1_500);
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
 
 fn start(options: Options) -> Result<ExitCode, String> {
     let catalog = Catalog::beside_this_program()?;
+    let install = Install::of_this_program()?;
     #[cfg(target_os = "linux")]
     command_runner::tree::adopt_orphans()
         .map_err(|error| format!("can't become the parent of orphans: {error}"))?;
@@ -64,17 +68,17 @@ fn start(options: Options) -> Result<ExitCode, String> {
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    let code = runtime.block_on(run(options, catalog))?;
+    let code = runtime.block_on(run(install, options, catalog))?;
     // The thread that waits for standard input can't be woken, and must not hold the exit.
     runtime.shutdown_background();
     Ok(code)
 }
 
-async fn run(options: Options, catalog: Catalog) -> Result<ExitCode, String> {
+async fn run(install: Install, options: Options, catalog: Catalog) -> Result<ExitCode, String> {
     let mut signals = Signals::listen().map_err(|error| error.to_string())?;
     let ended = CancellationToken::new();
-    let (project, vm) = Project::start(options);
-    let server = Server::new(catalog, project, ended.clone());
+    let (tools, vm) = Tools::start(install, options);
+    let server = Server::new(catalog, tools, ended.clone());
     let session = async {
         match server.serve(Stdio::new(ended.clone())).await {
             Ok(session) => session

@@ -1,11 +1,11 @@
 //! The command line.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Printed under an error of the command line.
 pub const USAGE: &str = "\
-usage: jido_mcp [--project FOLDER] [--path FOLDERS] [options of mix jido.mcp.serve]
+usage: jido_mcp [--project FOLDER] [--path FOLDERS] [options of the session]
 
   --project FOLDER  the Mix project to serve; default: the current folder
   --path FOLDERS    put before PATH, for clients that don't have mix, elixir and erl on theirs
@@ -19,7 +19,7 @@ pub struct Options {
     pub project: PathBuf,
     /// Folders to put before `PATH`.
     pub path: Option<String>,
-    /// Everything else: tier, consents and the like are understood, and checked, by the task that gets them.
+    /// Everything else: tier, consents and the like are understood, and checked, by the VM that runs the tools.
     pub serve: Vec<String>,
 }
 
@@ -47,6 +47,8 @@ impl Options {
                 project.display()
             ));
         }
+        // The VM is started elsewhere.
+        let project = std::path::absolute(project).map_err(|error| error.to_string())?;
         Ok(Options {
             project,
             path,
@@ -54,14 +56,16 @@ impl Options {
         })
     }
 
-    /// The `PATH` to start Mix with, where it is not this program's own.
-    pub fn searched(&self) -> Option<OsString> {
-        let mut searched = OsString::from(self.path.as_ref()?);
-        if let Some(inherited) = std::env::var_os("PATH") {
-            searched.push(":");
-            searched.push(inherited);
-        }
-        Some(searched)
+    /// The `PATH` to start the tools' VM with: its `erl` is the one in the given folder.
+    pub fn searched(&self, erlang: &Path) -> Result<OsString, String> {
+        let inherited = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(erlang.to_owned())
+            .chain(std::env::split_paths(
+                self.path.as_deref().unwrap_or_default(),
+            ))
+            .chain(std::env::split_paths(&inherited));
+        std::env::join_paths(folders.filter(|folder| folder.is_absolute()))
+            .map_err(|error| format!("PATH can't be set: {error}"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What this program answers to a client.
 //!
 //! The SDK knows both eras of the protocol and chooses by message; this says what is offered, and takes calls to the
-//! project's VM.
+//! VM that runs the tools.
 
 use std::time::Duration;
 
@@ -20,11 +20,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalog::Catalog;
 use crate::channel::Answer;
-use crate::project::{Call, Project};
+use crate::tools::{Call, Tools};
 
 /// Calls that may run at once. Rate limits, which a session's calls share, come long before.
 const MAX_CALLS: usize = 32;
-/// How long a call waits for a project that starts: clients give up on a call after 60 seconds, and a call that they gave
+/// How long a call waits for the tools to start: clients give up on a call after 60 seconds, and a call that they gave
 /// up on tells them nothing.
 const PATIENCE: Duration = Duration::from_secs(45);
 /// How deep arguments may nest: what the VM reads, less what they travel in.
@@ -38,17 +38,17 @@ const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// One client's server.
 pub struct Server {
     catalog: Catalog,
-    project: Project,
+    tools: Tools,
     calls: Semaphore,
     ended: CancellationToken,
 }
 
 impl Server {
     /// `ended` is cancelled when the client is gone.
-    pub fn new(catalog: Catalog, project: Project, ended: CancellationToken) -> Server {
+    pub fn new(catalog: Catalog, tools: Tools, ended: CancellationToken) -> Server {
         Server {
             catalog,
-            project,
+            tools,
             calls: Semaphore::new(MAX_CALLS),
             ended,
         }
@@ -69,7 +69,7 @@ impl Server {
                 answer = &mut call.answer => {
                     return match answer {
                         Ok(Ok(answer)) => result(answer),
-                        Ok(Err(why)) => failure(format!("The project is not running. {why}")),
+                        Ok(Err(why)) => failure(format!("The tools are not running. {why}")),
                         Err(_) => failure("This server is ending".to_owned()),
                     };
                 }
@@ -77,7 +77,7 @@ impl Server {
                     let doing = call.doing.borrow().clone();
                     if !doing.begun && start.elapsed() >= PATIENCE {
                         return failure(format!(
-                            "The project is still starting, after {} s ({}). Call again in a while.",
+                            "The tools are still starting, after {} s ({}). Call again in a while.",
                             start.elapsed().as_secs(),
                             doing.text
                         ));
@@ -175,7 +175,7 @@ impl ServerHandler for Server {
             let what = format!("Arguments may nest up to {MAX_DEPTH} levels");
             return Ok(failure(what).into());
         }
-        let call = self.project.call(request.name.into_owned(), arguments);
+        let call = self.tools.call(request.name.into_owned(), arguments);
         let mut result = tokio::select! {
             result = self.answer(call, &context) => result,
             // The call is dropped, and ended by that; of what is answered here nothing reaches the client.

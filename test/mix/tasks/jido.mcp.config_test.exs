@@ -17,7 +17,10 @@ defmodule Mix.Tasks.Jido.Mcp.ConfigTest do
   test "what most clients take" do
     {:ok, config} = JSON.decode(printed(["--tier", "execute", "--consent", "ets_inspect"]))
     assert %{"mcpServers" => %{"jido_code_tools" => %{"command" => command, "args" => args}}} = config
-    assert File.regular?(command)
+    # Outside the project, where no command can write.
+    refute String.starts_with?(command, File.cwd!())
+    assert Path.basename(command) == "jido_mcp"
+    assert {_usage, 2} = System.cmd(command, ["--project"], stderr_to_stdout: true)
 
     assert ["--project", project, "--path", path, "--tier", "execute", "--consent", "ets_inspect"] = args
     assert project == File.cwd!()
@@ -30,6 +33,17 @@ defmodule Mix.Tasks.Jido.Mcp.ConfigTest do
 
     line = printed(["--format", "command", "--session", "it's mine"])
     assert String.ends_with?(line, ~s( --session 'it'\\''s mine'\n))
+  end
+
+  test "installs nothing below the project" do
+    data = System.get_env("XDG_DATA_HOME")
+    System.put_env("XDG_DATA_HOME", Path.expand("tmp"))
+
+    on_exit(fn ->
+      if data, do: System.put_env("XDG_DATA_HOME", data), else: System.delete_env("XDG_DATA_HOME")
+    end)
+
+    assert refused([]) =~ "lies in the project"
   end
 
   test "a file has it and nothing else" do

@@ -1,6 +1,7 @@
 defmodule JidoCode.Tools.MCP.Connection do
   @moduledoc """
-  The VM's end of the channel to the launcher (`native/mcp_launcher`), which owns the MCP client's stdin and stdout.
+  The end of the channel to the launcher (`native/mcp_launcher`), which owns the MCP client's stdin and stdout, in the VM that
+  runs the tools.
 
       client ── jido_mcp ── socket ── Connection ── a process for each call: SecureExecutor
                                           │
@@ -21,6 +22,9 @@ defmodule JidoCode.Tools.MCP.Connection do
   | launcher | `{"type": "call", "id": n, "name": text, "arguments": {}}` | run a tool |
   | launcher | `{"type": "cancel", "id": n}` | end that call; no answer |
   | VM | `{"type": "progress", "id": n, "text": text}` | what a call does |
+  | VM | `{"type": "lock"}` | let no other server compile this project |
+  | launcher | `{"type": "locked"}` | none will |
+  | VM | `{"type": "unlock"}` | another may |
   | VM | `{"type": "answer", "id": n, "text": text, "structured": {} or null, "error": bool}` | its end |
   """
 
@@ -69,7 +73,7 @@ defmodule JidoCode.Tools.MCP.Connection do
     Process.flag(:trap_exit, true)
 
     case :gen_tcp.connect({:local, path}, 0, [:binary, packet: 4, active: true, send_timeout: 30_000]) do
-      {:ok, socket} -> {:ok, %{socket: socket, context: nil, calls: %{}}}
+      {:ok, socket} -> {:ok, %{socket: socket, context: nil, calls: %{}, lockers: []}}
       {:error, reason} -> {:stop, reason}
     end
   end
@@ -84,6 +88,17 @@ defmodule JidoCode.Tools.MCP.Connection do
   @impl true
   def handle_cast({:send, message}, state) do
     transmit(state, message)
+    {:noreply, state}
+  end
+
+  # One keeper of a project's VM asks, once at a time.
+  def handle_cast({:lock, keeper}, state) do
+    transmit(state, %{"type" => "lock"})
+    {:noreply, %{state | lockers: state.lockers ++ [keeper]}}
+  end
+
+  def handle_cast(:unlock, state) do
+    transmit(state, %{"type" => "unlock"})
     {:noreply, state}
   end
 
@@ -138,6 +153,11 @@ defmodule JidoCode.Tools.MCP.Connection do
 
   defp handle(%{"type" => "cancel", "id" => id}, state) when is_map_key(state.calls, id),
     do: cancel(id, state)
+
+  defp handle(%{"type" => "locked"}, %{lockers: [keeper | rest]} = state) do
+    send(keeper, :locked)
+    %{state | lockers: rest}
+  end
 
   # Its answer has crossed the cancellation.
   defp handle(%{"type" => "cancel"}, state), do: state

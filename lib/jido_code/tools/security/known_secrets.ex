@@ -29,6 +29,11 @@ defmodule JidoCode.Tools.Security.KnownSecrets do
   def register(value) when byte_size(value) < 4, do: {:error, :too_short}
   def register(value), do: Native.core_put_known(Core.default(), :keep, [value])
 
+  # For the VM that runs the tools of an MCP client, when this one is the project's.
+  @doc false
+  @spec values() :: [String.t()]
+  def values, do: Core.default() |> collect() |> Enum.filter(&String.valid?/1)
+
   @doc "Collects now instead of at the next turn."
   @spec refresh() :: :ok
   def refresh, do: GenServer.call(__MODULE__, :refresh)

@@ -1,6 +1,6 @@
 defmodule JidoCode.Tools.MCP.LauncherTest do
   @moduledoc false
-  # The whole way, from a client's lines to the tools of a project's own VM and back.
+  # The whole way, from a client's lines to the tools, a project's own VM, and back.
   use ExUnit.Case, async: false
 
   import JidoCode.Tools.Test.CommandProcesses, only: [alive?: 1, eventually: 1, kill: 2, parent: 1]
@@ -9,19 +9,35 @@ defmodule JidoCode.Tools.MCP.LauncherTest do
 
   @moduletag timeout: 300_000
 
-  # One project for all: what takes time is to compile its dependency, which is this library.
+  @mix """
+  defmodule Sample.MixProject do
+    use Mix.Project
+
+    def project, do: [app: :sample, version: "0.1.0"]
+    def application, do: [mod: {Sample.Application, []}]
+  end
+  """
+
+  @worker """
+  defmodule Sample.Worker do
+    use GenServer
+
+    def start_link(count), do: GenServer.start_link(__MODULE__, count, name: __MODULE__)
+    def init(count), do: {:ok, %{count: count}}
+  end
+
+  defmodule Sample.Application do
+    use Application
+
+    def start(_type, _args), do: Supervisor.start_link([{Sample.Worker, 17}], strategy: :one_for_one)
+  end
+  """
+
+  @state %{"process" => "Sample.Worker"}
+
+  # One project for all. It has nothing of this library in it.
   setup_all do
-    mix = """
-    defmodule Sample.MixProject do
-      use Mix.Project
-
-      def project do
-        [app: :sample, version: "0.1.0", deps: [{:jido_code_tools, path: #{inspect(File.cwd!())}}]]
-      end
-    end
-    """
-
-    root = MixProject.new!(%{"mix.exs" => mix})
+    root = MixProject.new!(%{"mix.exs" => @mix, "lib/sample/worker.ex" => @worker})
     Tree.pipe!(root, "pipe")
     client = root |> McpClient.start!()
     McpClient.initialize(client)
@@ -41,15 +57,12 @@ defmodule JidoCode.Tools.MCP.LauncherTest do
     client
   end
 
-  # Waits until calls reach the project.
+  # Waits until the tools run, and the project with them.
   defp started(client) do
     case McpClient.tool(client, "fetch_elixir_docs", %{"module" => "Sample"}) do
-      {:ok, text} -> assert text =~ "A cart's sum."
-      {:error, "The project is still starting" <> _rest} -> started(client)
-      {:error, text} -> flunk(text)
+      {:ok, text} -> if text =~ "Read from what lies compiled", do: started(client), else: client
+      {:error, text} -> if text =~ "again", do: started(client), else: flunk(text)
     end
-
-    client
   end
 
   # Reading a named pipe that nobody writes to never ends by itself. Answers when it is seen to run.
@@ -72,7 +85,19 @@ defmodule JidoCode.Tools.MCP.LauncherTest do
     for pid <- below(root), {:ok, "cat" <> _} <- [File.read("/proc/#{pid}/cmdline")], do: pid
   end
 
-  defp vm(client, root), do: Enum.find(below(root), &(parent(&1) == client.pid))
+  # The VM that runs the tools, and the one of the project.
+  defp tools_vm(client) do
+    Enum.find(processes(), &(parent(&1) == client.pid and File.read!("/proc/#{&1}/cmdline") =~ "ToolsVM"))
+  end
+
+  defp project_vm(root), do: Enum.find(below(root), &(File.read!("/proc/#{&1}/cmdline") =~ "beam.smp\0"))
+
+  defp processes do
+    for process <- Path.wildcard("/proc/[0-9]*"),
+        pid = process |> Path.basename() |> String.to_integer(),
+        alive?(pid),
+        do: pid
+  end
 
   describe "lines" do
     test "that are no requests are answered, or let pass, and the session goes on", %{root: root} do
@@ -132,30 +157,54 @@ defmodule JidoCode.Tools.MCP.LauncherTest do
 
   test "more calls than may run are refused, and may be made again", %{root: root} do
     client = connected(root)
-    # They wait for the project to start.
-    for id <- 1..33, do: McpClient.call(client, id, "fetch_elixir_docs", %{"module" => "Sample"})
+    # They wait for the tools to start.
+    for id <- 1..33, do: McpClient.call(client, id, "grep_search", %{"pattern" => "sum"})
     answers = for id <- 1..33, do: McpClient.await(client, id)
     {refused, taken} = answers |> Enum.map(&McpClient.result/1) |> Enum.split_with(&match?({:error, _}, &1))
     assert [{:error, "32 calls are running" <> _rest}] = refused
     assert length(taken) == 32
-    assert {:ok, _text} = McpClient.tool(client, "fetch_elixir_docs", %{"module" => "Sample"})
+    assert {:ok, _text} = McpClient.tool(client, "grep_search", %{"pattern" => "sum"})
   end
 
-  test "code that does not compile is named, and the call after its repair works", %{root: root} do
-    file = Path.join(root, "lib/broken.ex")
-    File.write!(file, "defmodule Sample.Broken do\n  def f, do: nothing_of_this_name\nend\n")
-    client = connected(root)
-    assert {:error, text} = McpClient.tool(client, "fetch_elixir_docs", %{"module" => "Sample"})
-    assert text =~ "The project is not running"
-    assert text =~ "lib/broken.ex:2"
-    assert text =~ "nothing_of_this_name"
+  describe "a project that does not compile" do
+    setup %{root: root} do
+      file = Path.join(root, "lib/broken.ex")
+      File.write!(file, "defmodule Sample.Broken do\n  def f, do: nothing_of_this_name\nend\n")
+      on_exit(fn -> File.rm(file) end)
+      %{broken: file}
+    end
 
-    # Still wrong: said again, not only once.
-    assert {:error, again} = McpClient.tool(client, "fetch_elixir_docs", %{"module" => "Sample"})
-    assert again =~ "lib/broken.ex:2"
+    test "is named by what looks at it, until it is repaired", %{root: root, broken: file} do
+      client = connected(root, ["--tier", "privileged"])
 
-    File.rm!(file)
-    started(client)
+      # Said again, not only once.
+      for _time <- 1..2 do
+        assert {:error, text} = McpClient.tool(client, "get_process_state", @state)
+        assert text =~ "The project is not running"
+        assert text =~ "lib/broken.ex:2"
+        assert text =~ "nothing_of_this_name"
+      end
+
+      File.rm!(file)
+      assert {:ok, text} = McpClient.tool(client, "get_process_state", @state)
+      assert text =~ "count: 17"
+    end
+
+    test "is searched, built, and read about all the same", %{root: root} do
+      client = connected(root, ["--tier", "execute"])
+      assert {:ok, text} = McpClient.tool(client, "grep_search", %{"pattern" => "nothing_of_this_name"})
+      assert text =~ "lib/broken.ex"
+      assert {:ok, text} = McpClient.tool(client, "mix_task", %{"task" => "compile"})
+      assert text =~ "nothing_of_this_name"
+
+      assert {:ok, text} =
+               McpClient.tool(client, "fetch_elixir_docs", %{"module" => "Enum", "function" => "sum"})
+
+      assert text =~ "Returns the sum"
+      assert {:ok, text} = McpClient.tool(client, "fetch_elixir_docs", %{"module" => "Sample"})
+      assert text =~ "A cart's sum."
+      assert text =~ "Read from what lies compiled: the project is"
+    end
   end
 
   test "wrong options are named", %{root: root} do
@@ -177,14 +226,31 @@ defmodule JidoCode.Tools.MCP.LauncherTest do
   end
 
   describe "whatever ends" do
-    test "the VM is killed: its calls are answered, the next one starts it again", %{root: root} do
+    test "the tools' VM is killed: its calls are answered, a later one starts it again", %{root: root} do
       client = root |> connected(["--tier", "execute"]) |> started()
       call_that_waits(client, root, 1)
-      kill(vm(client, root), "KILL")
+      kill(tools_vm(client), "KILL")
       assert {:error, text} = client |> McpClient.await(1) |> McpClient.result()
-      assert text =~ "The project is not running. Mix ended while the project ran"
+      assert text =~ "The tools are not running. Their VM ended unexpectedly"
       assert commands(root) == []
       started(client)
+    end
+
+    test "the project's VM is killed: commands go on, and it is started again, not once a second", %{
+      root: root
+    } do
+      client = root |> connected(["--tier", "privileged"]) |> started()
+      call_that_waits(client, root, 1)
+      kill(project_vm(root), "KILL")
+      eventually(fn -> project_vm(root) == nil end)
+      assert commands(root) != []
+
+      # The first call is told why, or, when the pause is over by then, gets its answer with it.
+      {_status, text} = McpClient.tool(client, "get_process_state", @state)
+      assert text =~ "It ended unexpectedly"
+      eventually(fn -> match?({:ok, _text}, McpClient.tool(client, "get_process_state", @state)) end)
+      McpClient.notify(client, "notifications/cancelled", %{"requestId" => 1})
+      eventually(fn -> commands(root) == [] end)
     end
 
     test "the launcher is killed: the VM and its commands go with it", %{root: root} do
@@ -219,7 +285,7 @@ defmodule JidoCode.Tools.MCP.LauncherTest do
 
     test "the client leaves a VM that does not move any more", %{root: root} do
       client = root |> connected(["--tier", "execute"]) |> started()
-      kill(vm(client, root), "STOP")
+      kill(tools_vm(client), "STOP")
       # More than the channel holds.
       McpClient.call(client, 1, "bash_execute", %{"command" => String.duplicate("x", 5_000_000)})
       McpClient.request(client, 2, "ping")

@@ -1,6 +1,7 @@
-//! The project's VM: started with this program, started again by a call after it ended, and always ended with its tree.
+//! The VM that runs the tools: started with this program, started again by a call after it ended, and always ended with its
+//! tree. It lies beside this program, loads no code of the project, and starts the project's own VM in the fence.
 //!
-//! One task, the keeper, owns the VM and the channel to it. Others hold a [`Project`], through which they send it requests.
+//! One task, the keeper, owns the VM and the channel to it. Others hold [`Tools`], through which they send it requests.
 //!
 //! ```text
 //! none ──call──► starting ──ready──► ready
@@ -10,6 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::fs::File;
 use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
@@ -23,6 +25,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::channel::{Answer, Channel, FromVm, Listener, ToVm};
+use crate::install::Install;
+use crate::lock;
 use crate::options::Options;
 use crate::output::Output;
 
@@ -31,6 +35,22 @@ const TICK: Duration = Duration::from_secs(1);
 /// Clients may start a server with next to no environment. Without a locale, the VM takes the names of files for Latin-1, and
 /// finds none that has a letter outside of ASCII.
 const LOCALE: [&str; 3] = ["LC_ALL", "LC_CTYPE", "LANG"];
+/// What would load other code into the VM, or make it a node.
+const FOREIGN: [&str; 5] = [
+    "ERL_LIBS",
+    "ERL_FLAGS",
+    "ERL_AFLAGS",
+    "ERL_ZFLAGS",
+    "ELIXIR_ERL_OPTIONS",
+];
+/// What the VM runs.
+const MAIN: &str = "JidoCode.Tools.MCP.ToolsVM.main()";
+/// Between an end that nothing explains and the next start; doubled with each.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// No pause is longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// After this time a VM has proved that it can run.
+const PROVED: Duration = Duration::from_secs(60);
 /// What was printed last may still be in the pipe when the VM has ended.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 /// How long what the VM leaves behind has to end by itself. Its commands are ended by their own runner, which sees it go.
@@ -40,7 +60,7 @@ const SWEEP: Duration = Duration::from_secs(3);
 
 /// How to reach the keeper.
 #[derive(Clone)]
-pub struct Project {
+pub struct Tools {
     requests: mpsc::UnboundedSender<Request>,
     ids: Arc<AtomicU64>,
 }
@@ -97,16 +117,18 @@ impl Drop for Call {
     }
 }
 
-impl Project {
+impl Tools {
     /// Starts the keeper, and the VM with it.
-    pub fn start(options: Options) -> (Project, Stopper) {
+    pub fn start(install: Install, options: Options) -> (Tools, Stopper) {
         let (sender, requests) = mpsc::unbounded_channel();
         let (stop, stopped) = oneshot::channel();
         let mut keeper = Keeper {
+            install,
             options,
             requests,
             calls: BTreeMap::new(),
             vm: None,
+            rest: Rest::default(),
         };
         let keeper = tokio::spawn(async move {
             keeper.start();
@@ -117,11 +139,11 @@ impl Project {
             };
             keeper.end(grace).await;
         });
-        let project = Project {
+        let tools = Tools {
             requests: sender,
             ids: Arc::default(),
         };
-        (project, Stopper { stop, keeper })
+        (tools, Stopper { stop, keeper })
     }
 
     /// Sends a call.
@@ -145,15 +167,49 @@ impl Project {
 }
 
 struct Keeper {
+    install: Install,
     options: Options,
     requests: mpsc::UnboundedReceiver<Request>,
     calls: BTreeMap<u64, Pending>,
     vm: Option<Vm>,
+    rest: Rest,
+}
+
+/// How long to wait before the VM is started again after ends that it gave no reason for: not once a second for ever.
+#[derive(Default)]
+struct Rest {
+    pause: Duration,
+    until: Option<Instant>,
+    why: String,
+}
+
+impl Rest {
+    fn after(&mut self, ran: Duration, why: &str) {
+        let doubled = (self.pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+        self.pause = if ran > PROVED { FIRST_PAUSE } else { doubled };
+        self.until = Some(Instant::now() + self.pause);
+        why.clone_into(&mut self.why);
+    }
+
+    /// Why nothing is started now.
+    fn reason(&self) -> Option<String> {
+        let left = self.until?.checked_duration_since(Instant::now())?;
+        let seconds = left.as_secs() + 1;
+        Some(format!(
+            "{} It is started again by a call in {seconds} s.",
+            self.why
+        ))
+    }
 }
 
 struct Vm {
     child: Child,
+    started: Instant,
     link: Link,
+    /// Waits for the lock under which the project is compiled.
+    locking: Option<JoinHandle<io::Result<File>>>,
+    /// The lock, while it is held.
+    lock: Option<File>,
     ready: bool,
     doing: String,
     failed: Option<String>,
@@ -169,6 +225,7 @@ enum Link {
 enum Event {
     Connected(io::Result<Channel>),
     Message(Option<io::Result<FromVm>>),
+    Locked(Option<File>),
     Ended(io::Result<ExitStatus>),
 }
 
@@ -189,7 +246,7 @@ impl Keeper {
     }
 
     fn start(&mut self) {
-        match Vm::start(&self.options) {
+        match Vm::start(&self.install, &self.options) {
             Ok(vm) => self.vm = Some(vm),
             Err(problem) => self.answer_all(&problem),
         }
@@ -198,7 +255,10 @@ impl Keeper {
     async fn take(&mut self, id: u64, call: Pending) {
         self.calls.insert(id, call);
         if self.vm.is_none() {
-            self.start();
+            match self.rest.reason() {
+                Some(why) => self.answer_all(&why),
+                None => self.start(),
+            }
         }
         self.send_waiting().await;
     }
@@ -249,6 +309,11 @@ impl Keeper {
                 vm.link = Link::Lost;
                 let _ = vm.child.start_kill();
             }
+            Event::Locked(lock) => {
+                vm.locking = None;
+                vm.lock = lock;
+                vm.send(&ToVm::Locked).await;
+            }
             Event::Ended(status) => self.ended(status).await,
         }
     }
@@ -265,6 +330,12 @@ impl Keeper {
                 self.send_waiting().await;
             }
             FromVm::Failed { why } => vm.failed = Some(why),
+            FromVm::Lock => {
+                let project = self.options.project.clone();
+                vm.lock = None;
+                vm.locking = Some(tokio::spawn(lock::take(project)));
+            }
+            FromVm::Unlock => vm.unlock(),
             FromVm::Progress { id, text } => {
                 if let Some(call) = self.calls.get(&id) {
                     call.doing.send_replace(Doing { begun: true, text });
@@ -290,24 +361,23 @@ impl Keeper {
                 _ => break,
             }
         }
-        let Some(vm) = self.vm.take() else { return };
+        let Some(mut vm) = self.vm.take() else { return };
+        vm.unlock();
         sweep().await;
         tokio::time::sleep(LAST_WORDS).await;
-        let why = vm.failed.unwrap_or_else(|| {
-            let when = if vm.ready {
-                "while the project ran"
-            } else {
-                "before the project had started"
-            };
-            match status {
-                Ok(status) => format!("Mix ended {when} ({status})"),
-                Err(problem) => format!("Mix ended {when} ({problem})"),
-            }
+        let unexplained = vm.failed.is_none();
+        let why = vm.failed.unwrap_or_else(|| match status {
+            Ok(status) => format!("Their VM ended unexpectedly ({status})"),
+            Err(problem) => format!("Their VM ended unexpectedly ({problem})"),
         });
-        self.answer_all(&match vm.output.end() {
+        let why = match vm.output.end() {
             printed if printed.is_empty() => why,
             printed => format!("{why}. It printed last:\n{printed}"),
-        });
+        };
+        if unexplained {
+            self.rest.after(vm.started.elapsed(), &why);
+        }
+        self.answer_all(&why);
     }
 
     fn answer_all(&mut self, why: &str) {
@@ -341,6 +411,7 @@ impl Keeper {
         if let Some(mut vm) = self.vm.take() {
             // Seeing its end of the channel closed, the VM ends the calls and stops the project.
             vm.link = Link::Lost;
+            vm.unlock();
             if tokio::time::timeout(grace, vm.child.wait()).await.is_err() {
                 let _ = vm.child.start_kill();
                 let _ = vm.child.wait().await;
@@ -362,31 +433,60 @@ async fn event(vm: &mut Option<Vm>) -> Event {
             Link::Lost => std::future::pending().await,
         }
     };
+    let lock = async {
+        match &mut vm.locking {
+            Some(lock) => Event::Locked(taken(lock.await)),
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         event = link => event,
+        event = lock => event,
         status = vm.child.wait() => Event::Ended(status),
     }
 }
 
+/// Without a place for the lock the project is compiled all the same.
+fn taken(lock: Result<io::Result<File>, tokio::task::JoinError>) -> Option<File> {
+    match lock {
+        Ok(Ok(file)) => Some(file),
+        Ok(Err(problem)) => {
+            eprintln!(
+                "jido_mcp: another server may compile this project at the same time ({problem})"
+            );
+            None
+        }
+        Err(_aborted) => None,
+    }
+}
+
 impl Vm {
-    fn start(options: &Options) -> Result<Vm, String> {
+    fn start(install: &Install, options: &Options) -> Result<Vm, String> {
         let listener = Listener::new().map_err(|error| format!("No channel to the VM: {error}"))?;
         let (reader, writer) = io::pipe().map_err(|error| error.to_string())?;
         let again = writer.try_clone().map_err(|error| error.to_string())?;
-        let mut command = Command::new("mix");
+        let mut command = Command::new(install.elixir());
         command
-            .args(["jido.mcp.serve", "--socket"])
+            // No start file of anybody's, and names of files are UTF-8.
+            .args(["--erl", "-boot no_dot_erlang +fnu"])
+            .arg("-pa")
+            .arg(install.ebin())
+            .args(["-e", MAIN, "--", "--socket"])
             .arg(listener.path())
+            .arg("--project")
+            .arg(&options.project)
             .args(&options.serve)
-            .current_dir(&options.project)
+            .current_dir(install.root())
+            .env("PATH", options.searched(install.erlang())?)
+            .env("ERL_CRASH_DUMP_BYTES", "0")
             .stdin(Stdio::null())
             .stdout(writer)
             .stderr(again)
             // A group of its own: an interrupt typed at a terminal is for this program, which then ends the VM in order.
             .process_group(0)
             .kill_on_drop(true);
-        if let Some(path) = options.searched() {
-            command.env("PATH", path);
+        for name in FOREIGN {
+            command.env_remove(name);
         }
         if LOCALE
             .into_iter()
@@ -396,21 +496,32 @@ impl Vm {
         }
         die_with_this_program(&mut command);
         let child = command.spawn().map_err(|error| {
+            let program = install.elixir();
             format!(
-                "Can't start mix in {} ({error}); --path names the folders of mix, elixir and erl",
-                options.project.display()
+                "Can't start {} ({error}); mix jido.mcp.config installs the server for an Elixir that is there",
+                program.display()
             )
         })?;
         // The writing ends go with the command: the pipe is over when the VM and its children are.
         drop(command);
         Ok(Vm {
             child,
+            started: Instant::now(),
             link: Link::Waiting(listener),
+            locking: None,
+            lock: None,
             ready: false,
-            doing: "starting Mix".to_owned(),
+            doing: "starting the tools".to_owned(),
             failed: None,
             output: Output::follow(reader.into()).map_err(|error| error.to_string())?,
         })
+    }
+
+    fn unlock(&mut self) {
+        self.lock = None;
+        if let Some(lock) = self.locking.take() {
+            lock.abort();
+        }
     }
 
     async fn send(&mut self, message: &ToVm) {
