@@ -24,6 +24,8 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
     * `--env NAME` - passes a variable of the client's environment on to the project, beyond the usual few; may be given several
       times
     * `--read DIR` - lets the project and commands read a folder outside it; path dependencies are found and put in
+    * `--structured` - results also as data; clients that find data drop the text, which is shorter
+    * `--no-start` - compiles the project without starting it
     * the options of the session, checked here and put into the command: `JidoCode.Tools.SessionOptions`. Without any, the
       server is read-only. Nothing that the project's configuration says about the session counts for the server.
   """
@@ -34,7 +36,8 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
   alias JidoCode.Tools.MCP.Install
 
   @formats ~w(json vscode command)
-  @switches [format: :string, name: :string, output: :string, start: :boolean, env: :keep, read: :keep]
+  @switches [format: :string, name: :string, output: :string, start: :boolean, env: :keep, read: :keep] ++
+              [structured: :boolean]
 
   @impl true
   def run(argv) do

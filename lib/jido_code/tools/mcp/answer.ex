@@ -1,20 +1,22 @@
 defmodule JidoCode.Tools.MCP.Answer do
   @moduledoc """
-  A finished call as an MCP client gets it: text for the model, and the same as data.
+  A finished call as an MCP client gets it: the text that `mix jido.tool call` prints (`JidoCode.Tools.Answers`), and with
+  `structured: true` the same as data. Clients that find data drop the text, so it is there only when it was asked for.
 
       iex> alias JidoCode.Tools.MCP.Answer
-      iex> call = JidoCode.Tools.SecureExecutor.new("grep_search", %{}, %{})
-      iex> Answer.build(%{call | status: :ok, result: {:ok, %{"count" => 0}}})
-      %{"text" => ~s({"count":0}), "structured" => %{"count" => 0}, "error" => false}
-      iex> Answer.build(%{call | status: :timeout, result: {:error, "grep_search timed out"}})
-      %{"text" => "grep_search timed out", "structured" => nil, "error" => true}
+      iex> call = JidoCode.Tools.SecureExecutor.new("bash_execute", %{}, %{})
+      iex> call = %{call | status: :ok, result: {:ok, %{"stdout" => "M lib/shop.ex\\n", "stderr" => "", "exit_code" => 0}}}
+      iex> Answer.build(call)
+      %{"text" => "M lib/shop.ex\\n", "structured" => nil, "error" => false}
+      iex> Answer.build(call, structured: true)["structured"]["exit_code"]
+      0
+      iex> Answer.build(%{call | status: :timeout, result: {:error, "bash_execute timed out"}})
+      %{"text" => "bash_execute timed out", "structured" => nil, "error" => true}
 
-  The text is JSON. Clients cut results at 50,000 characters, or put them aside in a file; the tools' own limit of 30,000
-  characters of text lies below that, but JSON escapes what it quotes. A result that grows over the limit by that is given as
-  plain indented text, without the data beside it.
+  Clients cut results at 50,000 characters, or put them aside in a file; the tools' own limit of 30,000 characters lies below that.
   """
 
-  alias JidoCode.Tools.{Call, Console, JSON}
+  alias JidoCode.Tools.{Answers, Call, JSON}
 
   @max_characters 50_000
   # Clients cut the text of an error earlier.
@@ -22,11 +24,18 @@ defmodule JidoCode.Tools.MCP.Answer do
 
   @type t :: %{String.t() => term()}
 
-  @doc "The answer to a call that has its result."
-  @spec build(Call.t()) :: t()
-  def build(%Call{result: {:ok, value}}), do: success(value)
-  def build(%Call{result: {:error, text}} = call) when is_binary(text), do: failure(text <> hint(call))
-  def build(%Call{result: {:error, reason}}), do: failure(inspect(reason))
+  @doc "The answer to a call that has its result. Options: `:structured` (default false)."
+  @spec build(Call.t(), keyword()) :: t()
+  def build(call, opts \\ [])
+
+  def build(%Call{result: {:ok, value}} = call, opts) do
+    text = call.name |> Answers.text(value) |> shorten(@max_characters)
+    structured = if opts[:structured] == true, do: structured(value)
+    %{"text" => text, "structured" => structured, "error" => false}
+  end
+
+  def build(%Call{result: {:error, text}} = call, _opts) when is_binary(text), do: failure(text <> hint(call))
+  def build(%Call{result: {:error, reason}}, _opts), do: failure(inspect(reason))
 
   @doc "The answer that says why there is no result."
   @spec failure(String.t()) :: t()
@@ -34,25 +43,15 @@ defmodule JidoCode.Tools.MCP.Answer do
     %{"text" => shorten(text, @max_error_characters), "structured" => nil, "error" => true}
   end
 
-  defp success(value) do
+  # Clients of the older era take objects only, and none that can't be written.
+  defp structured(value) when is_map(value) do
     case JSON.encode(value) do
-      {:ok, json} ->
-        if String.length(json) <= @max_characters,
-          do: %{"text" => json, "structured" => structured(value), "error" => false},
-          else: %{"text" => plain(value), "structured" => nil, "error" => false}
-
-      {:error, message} ->
-        failure("The result can't be written as JSON: #{message}")
+      {:ok, json} when byte_size(json) <= 4 * @max_characters -> value
+      _other -> nil
     end
   end
 
-  # Clients of the older era take objects only.
-  defp structured(value) when is_map(value), do: value
   defp structured(_value), do: nil
-
-  defp plain(value) do
-    value |> Console.format() |> IO.iodata_to_binary() |> shorten(@max_characters)
-  end
 
   # What a person does about it is known here, where the session has its options from.
   defp hint(%Call{reason: {:permission_denied, %{required_tier: tier, tool: tool}}}) do

@@ -163,7 +163,8 @@ defmodule JidoCode.Tools.MCP.Connection do
   defp handle(%{"type" => "cancel"}, state), do: state
 
   defp run(connection, id, call) do
-    send(connection, {:answer, id, call |> SecureExecutor.execute() |> Answer.build()})
+    answer = call |> SecureExecutor.execute() |> Answer.build(structured: call.context[:structured])
+    send(connection, {:answer, id, answer})
   end
 
   defp answer(state, id, answer) do

@@ -84,7 +84,7 @@ defmodule JidoCode.Tools.MCP.ProjectVM do
         Map.merge(%{"LANG" => "C.UTF-8", "LC_ALL" => "C.UTF-8", "MIX_ENV" => System.get_env("MIX_ENV")}, env),
       write: Project.Mix.writable(root),
       network: :all,
-      confinement: Config.get(:command_confinement, :best_effort)
+      confinement: Config.get(:command_confinement)
     ]
   end
 

@@ -22,7 +22,14 @@ defmodule JidoCode.Tools.MCP.ToolsVM do
     privileged: {120, 60_000}
   }
 
-  @switches [socket: :string, project: :string, start: :boolean, env: :keep, read: :keep]
+  @switches [
+    socket: :string,
+    project: :string,
+    start: :boolean,
+    env: :keep,
+    read: :keep,
+    structured: :boolean
+  ]
 
   @doc "Serves until the launcher is gone. Never returns."
   @spec main() :: no_return()
@@ -67,9 +74,8 @@ defmodule JidoCode.Tools.MCP.ToolsVM do
   defp start do
     Console.logs_to_stderr()
 
-    for {app, key} <- [jido_code: :rate_limits, jido_code_tools: :tool_rate_limits] do
-      if Application.get_env(app, key) == nil, do: Application.put_env(app, key, @limits)
-    end
+    if Application.get_env(:jido_code_tools, :tool_rate_limits) == nil,
+      do: Application.put_env(:jido_code_tools, :tool_rate_limits, @limits)
 
     case Application.ensure_all_started(:jido_code_tools) do
       {:ok, _started} -> :ok
@@ -79,7 +85,8 @@ defmodule JidoCode.Tools.MCP.ToolsVM do
 
   defp defaults(opts) do
     id = 12 |> :crypto.strong_rand_bytes() |> Base.encode16(case: :lower)
-    %{session_id: "mcp-" <> id, project_root: Keyword.fetch!(opts, :project)}
+    structured? = Keyword.get(opts, :structured, false)
+    %{session_id: "mcp-" <> id, project_root: Keyword.fetch!(opts, :project), structured: structured?}
   end
 
   # With a node there is another system to look at, and nothing of the project is run.

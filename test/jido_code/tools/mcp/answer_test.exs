@@ -9,14 +9,15 @@ defmodule JidoCode.Tools.MCP.AnswerTest do
   defp call(result, fields \\ []),
     do: struct!(SecureExecutor.new("grep_search", %{}, %{}), [result: result] ++ fields)
 
-  test "a result that escaping makes too long for clients is plain text, without the data beside it" do
-    lines = String.duplicate("\"\n", 14_000)
+  test "data stands beside the text only when it was asked for, and when clients can hold it" do
+    result = {:ok, %{"result" => "lib/cart.ex:1:defmodule Cart do\n", "count" => 1}}
+    assert %{"structured" => nil, "text" => "lib/cart.ex:1:" <> _rest} = Answer.build(call(result))
+    assert %{"structured" => %{"count" => 1}} = Answer.build(call(result), structured: true)
 
-    assert %{"text" => text, "structured" => nil, "error" => false} =
-             Answer.build(call({:ok, %{"result" => lines}}))
-
+    long = {:ok, %{"result" => String.duplicate("é\n", 60_000)}}
+    assert %{"structured" => nil, "text" => text} = Answer.build(call(long), structured: true)
     assert String.length(text) <= 50_000 + 40
-    assert String.starts_with?(text, "result:\n")
+    assert text =~ "more characters"
   end
 
   test "a long error is cut and says by how much" do
@@ -34,8 +35,10 @@ defmodule JidoCode.Tools.MCP.AnswerTest do
     assert Answer.build(call({:error, "No."}, reason: needed))["text"] =~ "--consent mix_task"
   end
 
-  test "what JSON can't hold is an error, not a crash" do
-    assert %{"error" => true, "text" => text} = Answer.build(call({:ok, %{"pid" => self()}}))
-    assert text =~ "JSON"
+  test "what JSON can't hold is text alone, not a crash" do
+    result = {:ok, %{"result" => "found\n", "pid" => self()}}
+
+    assert %{"error" => false, "structured" => nil, "text" => "found\n"} =
+             Answer.build(call(result), structured: true)
   end
 end
