@@ -73,3 +73,10 @@ defmodule JidoCode.Tools.Test.Printing do
     def inspect(%{how: how}, _opts), do: how.()
   end
 end
+
+defmodule JidoCode.Tools.Test.NotLoadedYet do
+  @moduledoc "A handler that nobody has called."
+
+  def security_properties, do: %{tier: :privileged, requires_consent: true}
+  def execute(_args, _context), do: {:ok, 1}
+end

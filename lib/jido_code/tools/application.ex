@@ -4,22 +4,23 @@ defmodule JidoCode.Tools.Application do
   use Application
 
   alias JidoCode.Tools.Command.Runner
+  alias JidoCode.Tools.Host
   alias JidoCode.Tools.Security.{CommandPolicy, Core, MixPolicy}
 
   @impl true
   def start(_type, _args) do
     load()
+    Host.start()
     # First: nothing may be called before its state exists, and a wrong configuration stops the start here.
     Core.start()
     load_policies!().()
     Runner.start()
-    # Calls to :telemetry are skipped while it is not loaded, and nothing else may have loaded it yet.
-    Code.ensure_loaded(:telemetry)
 
     children = [
       {Task.Supervisor, name: JidoCode.Tools.TaskSupervisor},
       JidoCode.Tools.Introspection.LogRing,
       JidoCode.Tools.Security.KnownSecrets,
+      JidoCode.Tools.Introspection.DocsIndex,
       JidoCode.Tools.Shells,
       JidoCode.Tools.Sessions
     ]
@@ -28,10 +29,12 @@ defmodule JidoCode.Tools.Application do
   end
 
   # Commands may write the project, and with it the build that this code was started from: what is loaded now can't be replaced
-  # there before its first use. A release has loaded everything already.
+  # there before its first use. Nor can what it calls: a project's folders stand on the code path before Elixir's and Erlang's,
+  # and a module of theirs that is not loaded yet would be taken from there. A release has loaded everything already.
   defp load do
-    {:ok, modules} = :application.get_key(:jido_code_tools, :modules)
-    :code.ensure_modules_loaded(modules)
+    for app <- [:kernel, :stdlib, :crypto, :elixir, :logger, :jido_code_tools],
+        {:ok, modules} <- [:application.get_key(app, :modules)],
+        do: :code.ensure_modules_loaded(modules)
   end
 
   @impl true

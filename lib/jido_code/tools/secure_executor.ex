@@ -37,7 +37,7 @@ defmodule JidoCode.Tools.SecureExecutor do
   maximum. With a `:node`, ten seconds more for the way there. A `:timeout` in the context is the host's own affair.
   """
 
-  alias JidoCode.Tools.{Call, Catalog, Config, Render, Sessions}
+  alias JidoCode.Tools.{Call, Catalog, Config, Host, Render, Sessions}
   alias JidoCode.Tools.Security.{AuditLogger, IsolatedExecutor, Middleware, OutputSanitizer}
 
   # A handler that keeps the time itself answers with what it has; the pipeline waits this much longer before it ends it.
@@ -130,7 +130,9 @@ defmodule JidoCode.Tools.SecureExecutor do
   end
 
   def identify(%Call{handler: handler} = call) do
-    if Code.ensure_loaded?(handler) and function_exported?(handler, :execute, 2) do
+    loaded = Host.load(handler)
+
+    if loaded == :ok and function_exported?(handler, :execute, 2) do
       announce(handler)
       call
     else
@@ -138,10 +140,16 @@ defmodule JidoCode.Tools.SecureExecutor do
         call,
         :error,
         :no_handler,
-        "The tool #{call.name} has no handler that can be run: #{inspect(handler)}"
+        "The tool #{call.name} has no handler that can be run: #{inspect(handler)}#{why_not(loaded)}"
       )
     end
   end
+
+  defp why_not({:error, :changed}) do
+    ". Its file is newer than the start of this VM, so that a command may have written it: it is not loaded. Restart the VM."
+  end
+
+  defp why_not(_other), do: ""
 
   # The event of a handler's loading, once in the VM's life: nothing else calls what emits it.
   defp announce(handler) do
@@ -240,11 +248,16 @@ defmodule JidoCode.Tools.SecureExecutor do
   # What a failure carries may be anything the handler held: it is redacted like any other output, and short.
   defp failure(:error, reason, stacktrace) do
     exception = Exception.normalize(:error, reason, stacktrace)
-    {exception.__struct__, redacted("** (#{inspect(exception.__struct__)}) " <> Exception.message(exception))}
+    {exception.__struct__, redacted("** (#{inspect(exception.__struct__)}) " <> message(exception))}
   end
 
   defp failure(:throw, value, _stacktrace), do: {:throw, "it threw " <> brief(value)}
   defp failure(:exit, reason, _stacktrace), do: {:exit, "it exited with " <> brief(reason)}
+
+  # Nothing is loaded for the sake of a message.
+  defp message(%module{} = exception) do
+    if :erlang.module_loaded(module), do: Exception.message(exception), else: "its module is not loaded"
+  end
 
   defp validate(handler, args, context) do
     if function_exported?(handler, :validate_security, 2),
@@ -349,7 +362,7 @@ defmodule JidoCode.Tools.SecureExecutor do
   defp way_ms(_none), do: 0
 
   defp declared_timeout(handler) do
-    if Code.ensure_loaded?(handler) and function_exported?(handler, :security_properties, 0) do
+    if function_exported?(handler, :security_properties, 0) do
       case handler.security_properties() do
         %{timeout_ms: ms} when is_integer(ms) and ms > 0 -> ms
         _properties -> nil

@@ -9,6 +9,7 @@ mod commands;
 mod core;
 mod json;
 mod limits;
+mod plain_file;
 mod policy;
 mod runner;
 mod sanitize;

@@ -9,6 +9,7 @@ pub mod decision;
 pub mod mix_policy;
 pub mod path_boundary;
 pub mod permissions;
+pub mod plain_file;
 pub mod rate_limiter;
 pub mod refusal;
 pub mod sanitizer;

@@ -8,7 +8,7 @@ defmodule JidoCode.Tools.Handlers.Elixir do
   """
 
   alias JidoCode.Tools.Handlers.Elixir.Constants
-  alias JidoCode.Tools.Telemetry
+  alias JidoCode.Tools.{Host, Telemetry}
 
   @allowed_tasks ~w(compile test format deps.get deps.compile deps.tree deps.unlock help credo dialyzer docs hex.info)
   @blocked_tasks ~w(release archive.install escript.build local.hex local.rebar hex.publish deps.update do ecto.drop) ++
@@ -87,15 +87,14 @@ defmodule JidoCode.Tools.Handlers.Elixir do
   end
 
   @doc """
-  The project's root folder: the host's own answer when the host is loaded, else the context's, else the current folder.
+  The project's root folder: the host's own answer when it had one as this library started, else the context's, else the current folder.
   """
   @spec get_project_root(map()) :: {:ok, String.t()} | {:error, atom()}
   def get_project_root(context) do
-    # Reached at run time only: this library is compiled before the host that depends on it.
-    helpers = Module.concat(["JidoCode", "Tools", "HandlerHelpers"])
+    helpers = Host.helpers()
 
     cond do
-      Code.ensure_loaded?(helpers) and function_exported?(helpers, :get_project_root, 1) ->
+      helpers != nil ->
         helpers.get_project_root(context)
 
       is_binary(context[:project_root]) ->

@@ -5,24 +5,32 @@ defmodule JidoCode.Tools.Introspection.Docs do
   Loading a module runs its `@on_load` function, so it isn't done. A module that exists in memory only (made in a shell)
   has exports and nothing else.
 
-  A name that was typed becomes no atom. It is looked for as a file on the code path; what that file holds is bounded by
-  what is installed.
+  A name that was typed becomes no atom, and none is made of what a file holds. A command may have written that file: what is
+  taken of it is bounded, and nothing of it is run.
   """
 
-  alias JidoCode.Tools.Introspection.{Markup, Names}
+  alias JidoCode.Tools.Introspection.{BeamFile, DocsIndex, ExternalTerm, Markup, Names, Typespecs}
+  alias JidoCode.Tools.PlainFile
 
   @max_name 255
-  @max_beam_bytes 50_000_000
+  # Of a module's documentation.
+  @max_unpacked 32_000_000
+  @max_summary 200
 
   @type kind :: :function | :macro | :callback | :macrocallback | :type
 
-  @typedoc "`doc` is nil where there is none, `:hidden` where the author hid it."
+  @typedoc """
+  `doc` is nil where there is none, `:hidden` where the author hid it. `summary` is its first sentence, `length` counts its
+  characters.
+  """
   @type entry :: %{
           kind: kind(),
           name: String.t(),
           arity: arity(),
           signature: String.t() | nil,
           doc: String.t() | :hidden | nil,
+          summary: String.t() | nil,
+          length: non_neg_integer(),
           defaults: non_neg_integer(),
           deprecated: String.t() | nil,
           since: String.t() | nil
@@ -46,10 +54,9 @@ defmodule JidoCode.Tools.Introspection.Docs do
   @spec fetch(String.t()) :: {:ok, t()} | {:error, :not_a_name | :not_found | :unreadable}
   def fetch(name) do
     with {:ok, file} <- file_name(name) do
-      case object_code(file) do
-        {:ok, beam, path} -> read(beam, path, file)
-        {:memory, module} -> {:ok, undocumented(module.module_info(:exports))}
-        :error -> {:error, :not_found}
+      case BeamFile.find(file) do
+        {:ok, path, identity} -> on_disk(path, identity, file)
+        :error -> in_memory(Names.existing(file))
       end
     end
   end
@@ -75,94 +82,102 @@ defmodule JidoCode.Tools.Introspection.Docs do
     end
   end
 
-  defp object_code(file) do
-    case on_path(file <> ".beam") do
-      nil -> in_system(Names.existing(file))
-      path -> read_file(path)
+  defp in_memory({:ok, module}) do
+    if :erlang.module_loaded(module),
+      do: {:ok, module |> :erlang.get_module_info(:exports) |> Enum.map(&named/1) |> undocumented()},
+      else: {:error, :not_found}
+  end
+
+  defp in_memory(:error), do: {:error, :not_found}
+
+  defp named({name, arity}), do: {Atom.to_string(name), arity}
+
+  # Kept by the identities of both files that it may be read from.
+  defp on_disk(path, identity, file) do
+    beside = beside(path, file)
+    key = if identity != nil, do: {path, [identity | PlainFile.identities([beside])]}
+
+    with {:ok, docs} <- DocsIndex.fetch(key, fn -> read(path, beside) end) do
+      {:ok,
+       %{
+         docs
+         | specs: writers(docs.specs, key, :spec, &Typespecs.write_spec/2),
+           callbacks: writers(docs.callbacks, key, :callback, &Typespecs.write_spec/2),
+           types: writers(docs.types, key, :type, fn _name, type -> Typespecs.write_type(type) end)
+       }}
     end
   end
 
-  # :code.where_is_file/1 does the same through a process, forty times slower.
-  defp on_path(file) do
-    Enum.find_value(:code.get_path(), fn folder ->
-      path = Path.join(List.to_string(folder), file)
-      if File.regular?(path, [:raw]), do: path
-    end)
-  end
+  # As older Erlang releases have it.
+  defp beside(path, file),
+    do: Path.join([Path.dirname(Path.dirname(path)), "doc", "chunks", file <> ".chunk"])
 
-  defp read_file(path) do
-    with {:ok, %{size: size}} when size <= @max_beam_bytes <- File.stat(path),
-         {:ok, beam} <- File.read(path) do
-      {:ok, beam, path}
+  defp read(path, beside) do
+    with {:ok, beam} <- BeamFile.read(path),
+         {:ok, chunks} <- BeamFile.chunks(beam),
+         {:ok, exports} <- BeamFile.exports(chunks) do
+      docs =
+        case docs_v1(chunks["Docs"]) || docs_v1(beside) do
+          nil -> undocumented(exports)
+          {format, moduledoc, entries} -> documented(moduledoc, entries, format)
+        end
+
+      attributes = Typespecs.attributes(chunks)
+
+      {:ok,
+       %{
+         docs
+         | specs: attributes |> Typespecs.specs(:spec) |> sorted(),
+           callbacks: attributes |> Typespecs.specs(:callback) |> sorted(),
+           types: attributes |> Typespecs.types() |> sorted()
+       }}
     else
-      _unreadable -> :error
+      :error -> {:error, :unreadable}
     end
   end
 
-  # In an archive, or in memory only.
-  defp in_system(:error), do: :error
+  defp docs_v1(nil), do: nil
 
-  defp in_system({:ok, module}) do
-    case :code.get_object_code(module) do
-      {^module, beam, path} -> {:ok, beam, List.to_string(path)}
-      :error -> if :erlang.module_loaded(module), do: {:memory, module}, else: :error
+  defp docs_v1("/" <> _path = beside) do
+    case BeamFile.read(beside) do
+      {:ok, chunk} -> docs_v1(chunk)
+      :error -> nil
     end
   end
 
-  defp read(beam, path, file) do
-    case :beam_lib.chunks(beam, [:exports]) do
-      {:ok, {_module, exports: exports}} ->
-        docs =
-          case chunk(beam, path, file) do
-            {:docs_v1, _anno, _language, format, moduledoc, _meta, entries} ->
-              documented(moduledoc, entries, format)
-
-            nil ->
-              undocumented(exports)
-          end
-
-        {:ok,
-         %{
-           docs
-           | specs: typespecs(:fetch_specs, beam, &spec/2),
-             callbacks: typespecs(:fetch_callbacks, beam, &spec/2),
-             types: types(beam)
-         }}
-
-      {:error, :beam_lib, _reason} ->
-        {:error, :unreadable}
-    end
-  end
-
-  # Inside the file, or beside it, as older Erlang releases have it.
-  defp chunk(beam, path, file) do
-    case :beam_lib.chunks(beam, [~c"Docs"], [:allow_missing_chunks]) do
-      {:ok, {_module, [{~c"Docs", docs}]}} when is_binary(docs) -> term(docs)
-      _missing -> beside(path, file)
-    end
-  end
-
-  defp beside(path, file) do
-    case File.read(Path.join([Path.dirname(Path.dirname(path)), "doc", "chunks", file <> ".chunk"])) do
-      {:ok, docs} -> term(docs)
-      {:error, _reason} -> nil
-    end
-  end
-
-  defp term(binary) do
-    case :erlang.binary_to_term(binary) do
-      docs when elem(docs, 0) == :docs_v1 and tuple_size(docs) == 7 -> docs
+  defp docs_v1(chunk) do
+    with {:ok, body} <- ExternalTerm.open(chunk, @max_unpacked),
+         {:ok, {:docs_v1, _anno, _language, format, moduledoc, _meta, entries}} when is_list(entries) <-
+           ExternalTerm.decode(body) do
+      {format, moduledoc, entries}
+    else
       _other -> nil
     end
-  rescue
-    ArgumentError -> nil
+  end
+
+  # Under the names that they are written with, and in their order.
+  defp sorted(specs) do
+    specs |> Enum.sort_by(fn {name, arity, _forms} -> {name, arity} end) |> Enum.map(&under_plain_name/1)
+  end
+
+  defp under_plain_name({name, arity, forms}) do
+    {_kind, name, arity} = plain(name, arity)
+    {name, arity, forms}
+  end
+
+  # Written when they are wanted, since writing one costs more than reading it; and once.
+  defp writers(specs, key, kind, write) do
+    for {{name, arity, forms}, place} <- Enum.with_index(specs) do
+      texts = fn -> for form <- List.wrap(forms), text = write.(name, form), do: text end
+      {name, arity, fn -> DocsIndex.text(key, {kind, place}, texts) end}
+    end
   end
 
   defp documented(moduledoc, entries, format) do
     %{
       moduledoc: moduledoc |> text(format) |> visible(),
       documented: true,
-      entries: for({{_, _, _}, _, _, _, _} = entry <- entries, do: entry(entry, format)),
+      entries: for(entry <- entries, entry = entry(entry, format), do: entry),
       specs: [],
       callbacks: [],
       types: []
@@ -171,7 +186,7 @@ defmodule JidoCode.Tools.Introspection.Docs do
 
   defp undocumented(exports) do
     entries =
-      for {name, arity} <- Enum.sort(exports), name not in [:module_info, :__info__, :behaviour_info] do
+      for {name, arity} <- Enum.sort(exports), name not in ~w(module_info __info__ behaviour_info) do
         {kind, name, arity} = plain(name, arity)
 
         %{
@@ -180,6 +195,8 @@ defmodule JidoCode.Tools.Introspection.Docs do
           arity: arity,
           signature: "#{name}/#{arity}",
           doc: nil,
+          summary: nil,
+          length: 0,
           defaults: 0,
           deprecated: nil,
           since: nil
@@ -190,32 +207,59 @@ defmodule JidoCode.Tools.Introspection.Docs do
   end
 
   # A macro is compiled to a function with another name and one more argument.
-  defp plain(name, arity) do
-    case Atom.to_string(name) do
-      "MACRO-" <> macro -> {:macro, macro, arity - 1}
-      function -> {:function, function, arity}
+  defp plain("MACRO-" <> macro, arity) when arity > 0, do: {:macro, macro, arity - 1}
+  defp plain(function, arity), do: {:function, function, arity}
+
+  # The first sentence of the first paragraph.
+  defp summary(doc) when not is_binary(doc), do: nil
+
+  defp summary(doc) do
+    paragraph = doc |> String.trim_leading() |> String.split(~r/\n\s*\n/, parts: 2) |> hd()
+
+    sentence =
+      paragraph |> String.replace(~r/\s+/, " ") |> String.split(~r/(?<=[.!?]) (?=\p{Lu})/u, parts: 2) |> hd()
+
+    sentence = String.trim(sentence)
+
+    if String.length(sentence) > @max_summary,
+      do: String.slice(sentence, 0, @max_summary) <> "…",
+      else: sentence
+  end
+
+  @kinds [:function, :macro, :callback, :macrocallback, :type]
+
+  # Whatever else stands there is no entry: anybody may have written it.
+  defp entry({{kind, name, arity}, _anno, signatures, doc, meta}, format)
+       when kind in @kinds and arity in 0..255 do
+    meta = if is_map(meta), do: meta, else: %{}
+
+    if name = ExternalTerm.name(name) do
+      doc = text(doc, format)
+
+      %{
+        kind: kind,
+        name: name,
+        arity: arity,
+        signature: signature(signatures),
+        doc: doc,
+        summary: summary(doc),
+        length: if(is_binary(doc), do: String.length(doc), else: 0),
+        defaults: defaults(meta, arity),
+        deprecated: string(meta[:deprecated]),
+        since: string(meta[:since])
+      }
     end
   end
 
-  defp entry({{kind, name, arity}, _anno, signatures, doc, meta}, format) do
-    meta = if is_map(meta), do: meta, else: %{}
+  defp entry(_other, _format), do: nil
 
-    %{
-      kind: kind,
-      name: Atom.to_string(name),
-      arity: arity,
-      signature: signature(signatures),
-      doc: text(doc, format),
-      defaults: Map.get(meta, :defaults, 0),
-      deprecated: string(meta[:deprecated]),
-      since: string(meta[:since])
-    }
-  end
+  defp defaults(%{defaults: defaults}, arity) when defaults in 0..255, do: min(defaults, arity)
+  defp defaults(_meta, _arity), do: 0
 
-  defp signature([signature | _]) when is_binary(signature), do: signature
+  defp signature([signature | _]), do: string(signature)
   defp signature(_none), do: nil
 
-  defp string(text) when is_binary(text), do: text
+  defp string(text) when is_binary(text), do: if(String.valid?(text), do: text)
   defp string(_other), do: nil
 
   defp visible(:hidden), do: nil
@@ -225,55 +269,8 @@ defmodule JidoCode.Tools.Introspection.Docs do
 
   defp text(%{} = languages, format) when map_size(languages) > 0 do
     doc = Map.get_lazy(languages, "en", fn -> languages |> Map.values() |> hd() end)
-    if format == "application/erlang+html", do: Markup.to_text(doc), else: string(doc)
+    if format == "application/erlang+html", do: doc |> Markup.to_text() |> string(), else: string(doc)
   end
 
   defp text(_none, _format), do: nil
-
-  # Code.Typespec isn't documented and may change, and it needs debug information: no specs is a fine answer.
-  defp typespecs(function, beam, write) do
-    with true <- Code.ensure_loaded?(Code.Typespec) and function_exported?(Code.Typespec, function, 1),
-         {:ok, specs} <- apply(Code.Typespec, function, [beam]) do
-      for {{name, arity}, forms} <- Enum.sort_by(specs, &elem(&1, 0)) do
-        {_kind, plain_name, plain_arity} = plain(name, arity)
-        {plain_name, plain_arity, fn -> Enum.map(forms, &write.(plain_name, &1)) end}
-      end
-    else
-      _none -> []
-    end
-  rescue
-    _error -> []
-  end
-
-  defp spec(name, form) do
-    # The name is written, not used: any atom serves.
-    :spec_of_nobody
-    |> Code.Typespec.spec_to_quoted(form)
-    |> Macro.to_string()
-    |> String.replace("spec_of_nobody", name)
-  end
-
-  defp types(beam) do
-    with true <- Code.ensure_loaded?(Code.Typespec) and function_exported?(Code.Typespec, :fetch_types, 1),
-         {:ok, types} <- Code.Typespec.fetch_types(beam) do
-      for {kind, {name, _form, arguments} = type} <- types, kind != :typep do
-        {Atom.to_string(name), length(arguments), fn -> [write_type(kind, type)] end}
-      end
-      |> Enum.sort_by(fn {name, arity, _write} -> {name, arity} end)
-    else
-      _none -> []
-    end
-  rescue
-    _error -> []
-  end
-
-  # What an opaque type is made of is nobody's business.
-  defp write_type(kind, type) do
-    quoted = Code.Typespec.type_to_quoted(type)
-
-    case {kind, quoted} do
-      {:opaque, {:"::", _meta, [head, _body]}} -> "@opaque " <> Macro.to_string(head)
-      _type -> "@type " <> Macro.to_string(quoted)
-    end
-  end
 end

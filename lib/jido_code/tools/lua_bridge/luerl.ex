@@ -6,12 +6,14 @@ defmodule JidoCode.Tools.LuaBridge.Luerl do
   # `get_table1/2`, the newer one by `set_table_keys/3` and `get_table_keys/2`. All have `encode/2` and `decode/2`, and the same
   # state behind them. Calls go through apply, because the module may be absent when this file is compiled.
 
+  alias JidoCode.Tools.Host
+
   @type state :: term()
   @type function2 :: (args :: [term()], state() -> {results :: [term()], state()})
 
   @spec available?() :: boolean()
   def available? do
-    Code.ensure_loaded?(:luerl) and function_exported?(:luerl, :encode, 2) and interface() != :unknown
+    Host.has?(:luerl) and interface() != :unknown
   end
 
   @doc "What a path of global tables leads to, as Luerl itself has it; nil where there is nothing."

@@ -15,7 +15,7 @@ defmodule JidoCode.Tools.Security.Middleware do
   """
 
   alias JidoCode.Tools.Behaviours.SecureHandler
-  alias JidoCode.Tools.Config
+  alias JidoCode.Tools.{Config, Host}
   alias JidoCode.Tools.Security.{Core, Native, Permissions, RateLimiter}
   alias JidoCode.Tools.Telemetry
 
@@ -29,6 +29,7 @@ defmodule JidoCode.Tools.Security.Middleware do
              retry_after_ms: pos_integer()
            }}
           | {:permission_denied, Permissions.denial()}
+          | {:not_running, %{tool: String.t()}}
           | {:consent_required, %{tool: String.t(), tier: Permissions.tier()}}
 
   @global "__global__"
@@ -98,6 +99,11 @@ defmodule JidoCode.Tools.Security.Middleware do
     "Consent required: #{tool} (tier #{tier}) runs only after a person consents to it for this session."
   end
 
+  def format_denial({:not_running, %{tool: tool}}) do
+    "#{tool} is refused, as every tool is: the security core of :jido_code_tools does not run in this VM. Start the application, " <>
+      "or see in the log why it did not start."
+  end
+
   defp seconds(ms) when rem(ms, 1000) == 0, do: "#{div(ms, 1000)} s"
   defp seconds(ms) when ms > 10_000, do: "#{div(ms, 1000) + 1} s"
   defp seconds(ms), do: "#{ms} ms"
@@ -128,16 +134,23 @@ defmodule JidoCode.Tools.Security.Middleware do
   defp session_key(session), do: inspect(session, limit: 5, printable_limit: 100)
 
   # A handler that was not called yet may not be loaded, and its tier must count all the same.
-  defp properties(nil), do: {:ok, nil, nil, false}
+  defp properties(nil), do: undeclared()
 
   defp properties(handler) do
-    if function_exported?(handler, :security_properties, 0) or
-         (Code.ensure_loaded?(handler) and function_exported?(handler, :security_properties, 0)) do
-      declared(handler)
-    else
-      {:ok, nil, nil, false}
+    case Host.load(handler) do
+      :ok ->
+        if function_exported?(handler, :security_properties, 0), do: declared(handler), else: undeclared()
+
+      {:error, :not_found} ->
+        undeclared()
+
+      # Whatever it declares now, it is not what the host had.
+      {:error, :changed} ->
+        :invalid
     end
   end
+
+  defp undeclared, do: {:ok, nil, nil, false}
 
   defp declared(handler) do
     properties = handler.security_properties()
@@ -199,8 +212,7 @@ defmodule JidoCode.Tools.Security.Middleware do
     {:error, {:consent_required, %{tool: name, tier: tier}}}
   end
 
-  defp result(:no_core, name, _session, context),
-    do: denied(name, :privileged, Map.get(context, :granted_tier))
+  defp result(:no_core, name, _session, _context), do: {:error, {:not_running, %{tool: name}}}
 
   defp denied(name, required, granted) do
     denial = %{tool: name, required_tier: required, granted_tier: granted}

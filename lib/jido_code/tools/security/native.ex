@@ -77,6 +77,10 @@ defmodule JidoCode.Tools.Security.Native do
   def command_plan(_policy, _root, _cwd, _line, _aliases), do: missing()
   def path_resolve(_root, _path), do: missing()
 
+  def file_read(_path, _limit), do: missing()
+  def file_identities(_paths), do: missing()
+  def file_find(_folders, _name), do: missing()
+
   def term_within(_term, _words), do: missing()
   def term_within_dirty(_term, _words), do: missing()
   def json_decode(_binary), do: missing()

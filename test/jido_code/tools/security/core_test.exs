@@ -25,7 +25,7 @@ defmodule JidoCode.Tools.Security.CoreTest do
 
   test "nobody is let through" do
     context = %{granted_tier: :privileged, consented_tools: ["grep"]}
-    assert {:error, {:permission_denied, %{tool: "grep"}}} = Middleware.run_checks("grep", %{}, context)
+    assert {:error, {:not_running, %{tool: "grep"}}} = Middleware.run_checks("grep", %{}, context)
     assert {:error, _} = RateLimiter.check_rate("s", "t", 1, 1_000)
     assert_raise ArgumentError, fn -> Permissions.get_tool_tier("grep") end
     assert_raise ArgumentError, fn -> Permissions.grant_tier("s", :privileged) end
@@ -37,10 +37,11 @@ defmodule JidoCode.Tools.Security.CoreTest do
     tool = %{name: "grep", handler: Runs}
 
     for context <- [%{}, %{granted_tier: :privileged, consented_tools: ["grep"]}] do
-      assert {:error, "Permission denied: grep" <> _} = SecureExecutor.run(tool, %{"run" => run}, context)
+      assert {:error, "grep is refused, as every tool is: the security core" <> _} =
+               SecureExecutor.run(tool, %{"run" => run}, context)
     end
 
-    assert {:error, "Permission denied: ets_inspect" <> _} =
+    assert {:error, "ets_inspect is refused" <> _} =
              SecureExecutor.call("ets_inspect", %{"operation" => "list"}, %{granted_tier: :privileged})
 
     refute_received :ran
@@ -61,7 +62,7 @@ defmodule JidoCode.Tools.Security.CoreTest do
     event = [:jido_code, :security, :middleware_check]
     Events.record([event])
     Middleware.run_checks("grep", %{}, %{})
-    assert_received {:event, ^event, _, %{result: :blocked, reason: :permission_denied}}
+    assert_received {:event, ^event, _, %{result: :blocked, reason: :not_running}}
   end
 
   test "nothing is passed through unsearched" do

@@ -64,25 +64,9 @@ defmodule JidoCode.Tools.Security.MiddlewareTest do
     end
 
     test "a handler that is not loaded yet counts with what it declares", %{context: context} do
-      directory = Path.join(System.tmp_dir!(), "handlers-#{System.unique_integer([:positive])}")
-      File.mkdir_p!(directory)
-      on_exit(fn -> File.rm_rf!(directory) end)
-      name = "JidoCode.Tools.Test.OnDisk#{System.unique_integer([:positive])}"
-
-      source = """
-      defmodule #{name} do
-        def security_properties, do: %{tier: :privileged, requires_consent: true}
-        def execute(_args, _context), do: {:ok, 1}
-      end
-      """
-
-      [{handler, binary}] = Code.compile_string(source)
-      File.write!(Path.join(directory, "#{handler}.beam"), binary)
-      :code.purge(handler)
+      handler = JidoCode.Tools.Test.NotLoadedYet
       :code.delete(handler)
       :code.purge(handler)
-      Code.prepend_path(directory)
-      on_exit(fn -> Code.delete_path(directory) end)
       refute :code.is_loaded(handler)
 
       tool = %{name: "grep", handler: handler}

@@ -38,7 +38,6 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
   # a result of 30,000.
   @index_budget [docs: 13_000, specs: 5_000, types: 3_000, moduledoc: 7_000]
   @detail_budget [docs: 19_000, specs: 5_000, types: 3_000, moduledoc: 1_000]
-  @max_summary 200
 
   @max_name_bytes 1_020
 
@@ -152,12 +151,11 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
 
   defp index(entries) do
     Stream.map(entries, fn entry ->
-      summary = summary(entry.doc)
-      shown = plain(entry, summary)
+      shown = plain(entry, entry.summary)
 
-      if entry.doc == nil or summary == entry.doc,
+      if entry.summary == entry.doc,
         do: shown,
-        else: Map.put(shown, "doc_size", String.length(entry.doc))
+        else: Map.put(shown, "doc_size", entry.length)
     end)
   end
 
@@ -196,22 +194,6 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
 
   defp put(map, true, key, value), do: Map.put(map, key, value)
   defp put(map, false, _key, _value), do: map
-
-  # The first sentence of the first paragraph.
-  defp summary(nil), do: nil
-
-  defp summary(doc) do
-    paragraph = doc |> String.trim_leading() |> String.split(~r/\n\s*\n/, parts: 2) |> hd()
-
-    sentence =
-      paragraph |> String.replace(~r/\s+/, " ") |> String.split(~r/(?<=[.!?]) (?=\p{Lu})/u, parts: 2) |> hd()
-
-    sentence = String.trim(sentence)
-
-    if String.length(sentence) > @max_summary,
-      do: String.slice(sentence, 0, @max_summary) <> "…",
-      else: sentence
-  end
 
   defp specs(specs, function, arity, arities, kind) do
     for {name, spec_arity, write} <- specs,
