@@ -5,7 +5,7 @@ use security_core::audit_log::{BrokenKind, Entry, Invocation, Order, Query, Stat
 
 use crate::atoms;
 use crate::core::Core;
-use crate::terms::{Budget, OverBudget, canonical};
+use crate::terms::{Budget, NORMAL, OverBudget, canonical};
 
 // Arguments beyond this are hashed up to no end on a dirty scheduler: they came in over the wire, so they are bounded there.
 const DIRTY: Budget = Budget {
@@ -72,7 +72,7 @@ fn append(core: &Core, row: &Row, budget: Budget) -> NifResult<Result<u64, OverB
 /// The entry's id, or `:dirty` when the arguments are too large to hash here.
 #[rustler::nif]
 fn audit_append<'a>(env: Env<'a>, core: ResourceArc<Core>, row: Row<'a>) -> NifResult<Term<'a>> {
-    Ok(match append(&core, &row, Budget::NORMAL)? {
+    Ok(match append(&core, &row, NORMAL)? {
         Ok(id) => id.encode(env),
         Err(OverBudget) => atoms::dirty().encode(env),
     })
@@ -220,7 +220,7 @@ fn audit_clear_all(core: ResourceArc<Core>) -> Atom {
 
 #[rustler::nif]
 fn args_hash<'a>(env: Env<'a>, core: ResourceArc<Core>, args: Term<'a>) -> Term<'a> {
-    match canonical(args, Budget::NORMAL) {
+    match canonical(args, NORMAL) {
         Ok(canonical) => bytes(env, &core.args_hasher.hash(&canonical)),
         Err(OverBudget) => atoms::dirty().encode(env),
     }

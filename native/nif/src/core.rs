@@ -10,6 +10,7 @@ use security_core::clock::{Clock, ManualClock, SystemClock};
 use security_core::decision::Decider;
 use security_core::permissions::{GrantLimits, Policy, Tier};
 use security_core::rate_limiter::{Capacity, Rate};
+use security_core::sanitizer::terms::Names;
 use security_core::sanitizer::{Config, KnownSecrets, Sanitizer, UserRule};
 
 use crate::atoms;
@@ -20,9 +21,22 @@ pub struct Core {
     pub audit: AuditLog,
     pub args_hasher: ArgsHasher,
     pub sanitizer: Sanitizer,
-    pub known: RwLock<Arc<KnownSecrets>>,
+    pub known: RwLock<Arc<Known>>,
     sources: Mutex<Sources>,
     manual: Option<Arc<ManualClock>>,
+}
+
+/// The known values, and what was found out about names since these are known.
+pub struct Known {
+    pub secrets: KnownSecrets,
+    pub names: Names,
+}
+
+impl Known {
+    fn new(secrets: KnownSecrets) -> Arc<Known> {
+        let names = Names::new();
+        Arc::new(Known { secrets, names })
+    }
 }
 
 /// The values behind [`Core::known`], kept because each change builds the matcher anew.
@@ -131,7 +145,7 @@ fn build(settings: &Settings) -> Result<Core, (Atom, String)> {
         audit,
         args_hasher: ArgsHasher::new(&key(&settings.audit_args_key)?),
         sanitizer,
-        known: RwLock::new(Arc::new(KnownSecrets::empty())),
+        known: RwLock::new(Known::new(KnownSecrets::empty())),
         sources: Mutex::new(Sources::default()),
         manual,
     })
@@ -184,7 +198,7 @@ fn core_put_known(
         sources.collected.iter().cloned(),
         sources.registered.iter().cloned(),
     );
-    *core.known.write() = Arc::new(known);
+    *core.known.write() = Known::new(known);
     Ok(atoms::ok())
 }
 

@@ -59,15 +59,10 @@ mod atoms {
         // known secrets
         keep,
         // sanitizer
-        name,
-        key,
-        value,
-        userinfo,
-        authority,
-        struct_atom = "__struct__",
-        uri_module = "Elixir.URI",
+        redacted = "[REDACTED]",
         config,
         // kinds of a task option's value
+        name,
         flag,
         // command plans
         denied,

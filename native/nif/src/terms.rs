@@ -2,30 +2,13 @@
 
 use rustler::{Binary, MapIterator, Term, TermType};
 
-/// How much a walk may cost before it has to move to a dirty scheduler or to stop.
-#[derive(Debug, Clone, Copy)]
-pub struct Budget {
-    pub nodes: usize,
-    pub bytes: usize,
-}
+pub use security_core::sanitizer::terms::Budget;
 
-impl Budget {
-    /// Well under a millisecond, whatever the nodes are.
-    pub const NORMAL: Budget = Budget {
-        nodes: 2_000,
-        bytes: 64 * 1024,
-    };
-
-    /// Takes one node and some bytes; false when there is no budget for them.
-    pub fn take(&mut self, bytes: usize) -> bool {
-        if self.nodes == 0 || self.bytes < bytes {
-            return false;
-        }
-        self.nodes -= 1;
-        self.bytes -= bytes;
-        true
-    }
-}
+/// Well under a millisecond, whatever the nodes are.
+pub const NORMAL: Budget = Budget {
+    nodes: 2_000,
+    bytes: 64 * 1024,
+};
 
 /// Why bytes could not be made.
 #[derive(Debug)]
@@ -230,7 +213,7 @@ pub fn size_within(term: Term, limit: usize, nodes: Option<usize>) -> Option<usi
 #[rustler::nif]
 fn term_within<'a>(env: rustler::Env<'a>, term: Term<'a>, words: usize) -> Term<'a> {
     use rustler::Encoder;
-    match size_within(term, words, Some(Budget::NORMAL.nodes)) {
+    match size_within(term, words, Some(NORMAL.nodes)) {
         Some(_) => true.encode(env),
         None => crate::atoms::dirty().encode(env),
     }

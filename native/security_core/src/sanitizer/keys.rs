@@ -4,9 +4,10 @@
 //! other words may take the meaning away: `max_tokens`, `password_file`, `public_key`, `bypass`.
 
 /// How much a value under a key must look like a secret to be taken for one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeyClass {
     /// The name says nothing.
+    #[default]
     None,
     /// A name like `key` or `nonce`: only a long, plainly random value is secret.
     Weak,

@@ -37,6 +37,7 @@ mod runs;
 mod scan;
 mod separator;
 mod shape;
+pub mod terms;
 mod token;
 mod url;
 mod value;

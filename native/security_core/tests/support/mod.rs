@@ -15,4 +15,5 @@ pub mod pem;
 pub mod rng;
 pub mod sample;
 pub mod speed;
+pub mod tree;
 pub mod values;

@@ -1,0 +1,147 @@
+//! Redaction of whole terms: maps, lists and tuples of any depth, in whatever representation the caller has them.
+//!
+//! One pass with an explicit stack: terms nest deeper than a native stack holds. What holds no secret is used as it is; what
+//! is rebuilt keeps its kind, so a tuple stays a tuple, a charlist a charlist, an atom an atom. Beyond the budget everything
+//! is withheld.
+
+mod names;
+mod text;
+mod walk;
+
+pub use names::Names;
+
+use super::{KnownSecrets, Sanitizer};
+
+/// What takes a secret's place, as a text, a charlist or an atom.
+pub const REDACTED: &str = "[REDACTED]";
+
+/// What takes the place of what was not searched.
+pub const WITHHELD: &str = "[REDACTED: too large to be searched for secrets]";
+
+/// A term's kind, as far as a walk cares.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind<'t> {
+    /// A binary.
+    Text(&'t [u8]),
+    /// An atom, by a number that no other atom has.
+    Atom(u64),
+    /// An integer, and which one if it may be a character.
+    Integer(Option<u32>),
+    /// A floating point number.
+    Float,
+    /// A list, the empty one included.
+    List,
+    /// A tuple.
+    Tuple,
+    /// A map.
+    Map,
+    /// What holds no text: pids, ports, references, functions, bitstrings of no whole bytes.
+    Opaque,
+}
+
+/// How terms are looked into and made.
+pub trait Terms {
+    /// A term: cheap to clone.
+    type Term: Clone;
+
+    /// What `term` is.
+    fn kind<'t>(&'t self, term: &'t Self::Term) -> Kind<'t>;
+    /// The name of an atom.
+    fn atom_name(&self, atom: &Self::Term) -> String;
+    /// The first element of a list and the rest; `None` for the empty list and for what is no list.
+    fn cell(&self, list: &Self::Term) -> Option<(Self::Term, Self::Term)>;
+    /// The elements of a tuple.
+    fn elements(&self, tuple: &Self::Term) -> Vec<Self::Term>;
+    /// How many members a map has.
+    fn size(&self, map: &Self::Term) -> usize;
+    /// The members of a map, each time in the same order.
+    fn members(&self, map: &Self::Term) -> Vec<(Self::Term, Self::Term)>;
+
+    /// A binary.
+    fn text(&self, bytes: &[u8]) -> Self::Term;
+    /// A list of characters.
+    fn chars(&self, text: &str) -> Self::Term;
+    /// The atom that reads [`REDACTED`].
+    fn marker(&self) -> Self::Term;
+    /// A list; `tail` makes it an improper one.
+    fn list(&self, elements: Vec<Self::Term>, tail: Option<Self::Term>) -> Self::Term;
+    /// A tuple.
+    fn tuple(&self, elements: Vec<Self::Term>) -> Self::Term;
+    /// `map` with some members replaced.
+    fn replaced(&self, map: &Self::Term, members: Vec<Replaced<Self::Term>>) -> Self::Term;
+}
+
+/// A map's member that changed.
+#[derive(Debug, Clone)]
+pub struct Replaced<T> {
+    /// The key as it was.
+    pub key: T,
+    /// The key that takes its place, if that changed.
+    pub new_key: Option<T>,
+    /// The value, changed or not.
+    pub value: T,
+}
+
+/// How much a walk may cost before it has to move elsewhere or to stop.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    /// Terms, the inner ones included.
+    pub nodes: usize,
+    /// Bytes of text, and of the walk's own memory.
+    pub bytes: usize,
+}
+
+impl Budget {
+    /// Takes one node and some bytes; false when there is no budget for them.
+    pub fn take(&mut self, bytes: usize) -> bool {
+        if self.nodes == 0 || self.bytes < bytes {
+            return false;
+        }
+        self.nodes -= 1;
+        self.bytes -= bytes;
+        true
+    }
+}
+
+/// What becomes of what the budget does not hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beyond {
+    /// The walk stops, to be done elsewhere with a larger budget.
+    Stop,
+    /// [`WITHHELD`] takes its place.
+    Withhold,
+}
+
+/// What a walk found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome<T> {
+    /// Nothing: the term is used as it is.
+    Clean,
+    /// The term without its secrets, and how many were replaced.
+    Redacted(T, u64),
+    /// The budget ran out, see [`Beyond::Stop`].
+    Stopped,
+}
+
+impl Sanitizer {
+    /// Takes the secrets out of a term. `names` belongs to this sanitizer and these known values.
+    pub fn redact_term<T: Terms>(
+        &self,
+        terms: &T,
+        term: &T::Term,
+        known: &KnownSecrets,
+        names: &Names,
+        limit: (Budget, Beyond),
+    ) -> Outcome<T::Term> {
+        // A text by itself, the most frequent term by far, needs no walk.
+        if let Kind::Text(text) = terms.kind(term)
+            && text.len() <= limit.0.bytes
+        {
+            return match self.redact(text, known) {
+                Some(clean) => Outcome::Redacted(terms.text(&clean.text), clean.count as u64),
+                None => Outcome::Clean,
+            };
+        }
+        walk::Walk::new(self, terms, known, names, limit).run(term)
+    }
+}

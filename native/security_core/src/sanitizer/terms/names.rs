@@ -1,0 +1,177 @@
+//! What was found out about names, remembered: an atom is the same word wherever it stands, and a map of a thousand members
+//! names them all again each time it is shown.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::sanitizer::KeyClass;
+
+/// What a map's member is for, besides its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Nothing.
+    None,
+    /// Its value is the name of what stands in the member `value`.
+    Names,
+    /// What such a name speaks of.
+    Value,
+    /// Names of the columns of [`Role::Rows`].
+    Columns,
+    /// Rows of cells.
+    Rows,
+    /// A structure's kind.
+    Struct,
+}
+
+impl Role {
+    pub(super) fn of(name: &[u8]) -> Role {
+        match name {
+            b"name" | b"key" | b"header" | b"variable" => Role::Names,
+            b"value" => Role::Value,
+            b"columns" | b"fields" => Role::Columns,
+            b"rows" | b"values" => Role::Rows,
+            b"__struct__" => Role::Struct,
+            _ => Role::None,
+        }
+    }
+}
+
+/// A name, judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Name {
+    pub class: KeyClass,
+    pub role: Role,
+    /// Holds no secret itself.
+    pub clean: bool,
+}
+
+const CLASSES: [KeyClass; 8] = [
+    KeyClass::None,
+    KeyClass::Weak,
+    KeyClass::Token,
+    KeyClass::Auth,
+    KeyClass::Url,
+    KeyClass::Secret,
+    KeyClass::Password,
+    KeyClass::Field,
+];
+
+const ROLES: [Role; 6] = [
+    Role::None,
+    Role::Names,
+    Role::Value,
+    Role::Columns,
+    Role::Rows,
+    Role::Struct,
+];
+
+/// A power of two: 32 kB of memory, more names than a system's maps use in a while.
+const SLOTS: usize = 4096;
+
+/// An atom's number takes the bits above these: three for the class, three for the role, one for `clean`, one that is always
+/// set, so that no judgement is zero.
+const NUMBER: u32 = 8;
+
+/// A table without locks: each slot is one word that is whole in itself, and a newer name takes an older one's place.
+///
+/// It belongs to one sanitizer with one set of known values, since both decide what a name is.
+pub struct Names(Box<[AtomicU64]>);
+
+impl Names {
+    /// An empty table.
+    pub fn new() -> Names {
+        Names((0..SLOTS).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    fn slot(&self, atom: u64) -> &AtomicU64 {
+        // Fibonacci hashing: atoms made one after another have neighbouring numbers.
+        let at = atom.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SLOTS.trailing_zeros());
+        &self.0[at as usize]
+    }
+
+    pub(super) fn get(&self, atom: u64) -> Option<Name> {
+        let word = self.slot(atom).load(Ordering::Relaxed);
+        if word >> NUMBER != atom || word & 1 == 0 {
+            return None;
+        }
+        Some(Name {
+            class: CLASSES[(word >> 5 & 7) as usize],
+            role: *ROLES.get((word >> 2 & 7) as usize)?,
+            clean: word & 2 != 0,
+        })
+    }
+
+    pub(super) fn put(&self, atom: u64, name: Name) {
+        // A number that doesn't fit is not remembered.
+        if atom >> (64 - NUMBER) != 0 {
+            return;
+        }
+        let at = |found: Option<usize>| found.unwrap_or(0) as u64;
+        let class = at(CLASSES.iter().position(|class| *class == name.class));
+        let role = at(ROLES.iter().position(|role| *role == name.role));
+        let word = atom << NUMBER | class << 5 | role << 2 | u64::from(name.clean) << 1 | 1;
+        self.slot(atom).store(word, Ordering::Relaxed);
+    }
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Names::new()
+    }
+}
+
+impl std::fmt::Debug for Names {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Names").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_comes_back_as_it_was_put() {
+        let names = Names::new();
+        let mut atom = 11;
+        for class in CLASSES {
+            for role in ROLES {
+                for clean in [false, true] {
+                    let name = Name { class, role, clean };
+                    names.put(atom, name);
+                    assert_eq!(names.get(atom), Some(name));
+                    atom += 64;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_that_lost_its_place_is_not_taken_for_the_one_that_took_it() {
+        let names = Names::new();
+        let name = |atom: u64| Name {
+            class: CLASSES[(atom % 8) as usize],
+            role: Role::None,
+            clean: true,
+        };
+        for atom in 0..100_000 {
+            names.put(atom, name(atom));
+        }
+        let kept = (0..100_000).filter_map(|atom| Some((atom, names.get(atom)?)));
+        let kept: Vec<(u64, Name)> = kept.collect();
+        assert!(kept.len() > SLOTS / 2 && kept.len() <= SLOTS);
+        assert!(kept.iter().all(|(atom, kept)| *kept == name(*atom)));
+    }
+
+    #[test]
+    fn a_number_that_does_not_fit_is_not_remembered() {
+        let names = Names::new();
+        let name = Name {
+            class: KeyClass::None,
+            role: Role::None,
+            clean: true,
+        };
+        names.put(u64::MAX, name);
+        assert_eq!(names.get(u64::MAX), None);
+        assert_eq!(names.get(0), None);
+    }
+}
