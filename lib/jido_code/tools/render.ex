@@ -32,8 +32,14 @@ defmodule JidoCode.Tools.Render do
     * `:max_bytes` - the text's size at most (default 24,000; at least 100)
     * `:max_nodes` - how many terms are visited at most (default 5,000)
     * `:max_depth` - how deep containers are opened (default 40)
+    * `:inspected` - `module -> {:only, fields} | :all | :hidden`: what the `Inspect` implementation of a struct's module
+      lets be seen, for structs of another node
+    * `:records` - `{tag, size} -> fields | nil`: the names of a record's fields, for tuples that begin with its tag
+
+  A term may also be an excerpt of one (`JidoCode.Tools.Introspection.Excerpt`).
   """
 
+  alias JidoCode.Tools.Introspection.Excerpt
   alias JidoCode.Tools.Render.{Layout, SensitiveName, Struct, Text}
 
   @type summary :: %{truncated: boolean(), redacted: non_neg_integer(), hidden: [module()]}
@@ -65,6 +71,9 @@ defmodule JidoCode.Tools.Render do
 
   @redacted ~s("[REDACTED]")
 
+  # What an excerpt says that it left out.
+  @mark Excerpt.mark()
+
   @doc """
   Renders a term. The summary says whether anything was cut, how many values were hidden, and which structs were shown
   by name only.
@@ -78,6 +87,8 @@ defmodule JidoCode.Tools.Render do
       steps: @max_steps,
       max_depth: Keyword.get(options, :max_depth, @max_depth),
       extra: SensitiveName.configured(),
+      inspected: Keyword.get(options, :inspected, &Struct.inspected/1),
+      records: Keyword.get(options, :records, fn _tuple -> nil end),
       truncated: false,
       redacted: 0,
       hidden: []
@@ -97,10 +108,45 @@ defmodule JidoCode.Tools.Render do
     cond do
       is_map(term) -> map(term, depth, bytes, walk)
       is_list(term) -> list(term, depth, bytes, walk)
-      is_tuple(term) -> container("{", {:tuple, term, 0}, "}", depth, bytes, walk)
+      is_tuple(term) -> tuple(term, depth, bytes, walk)
       true -> leaf(Text.scalar(term, bytes), bytes, walk)
     end
   end
+
+  defp tuple({@mark, :tuple, elements, left}, depth, bytes, walk),
+    do: container("{", {:tuple, List.to_tuple(elements), 0, left}, "}", depth, bytes, walk)
+
+  defp tuple({@mark, :map, pairs, left}, depth, bytes, walk), do: cut_map(pairs, left, depth, bytes, walk)
+  defp tuple({@mark, :cut, :map}, _depth, bytes, walk), do: leaf({"%{...}", false}, bytes, walk)
+  defp tuple({@mark, :cut, :list}, _depth, bytes, walk), do: leaf({"[...]", false}, bytes, walk)
+  defp tuple({@mark, :cut, :tuple}, _depth, bytes, walk), do: leaf({"{...}", false}, bytes, walk)
+
+  defp tuple({@mark, kind, _, _, _, _} = cut, _depth, bytes, walk) when kind == :fun,
+    do: leaf(Text.excerpt(cut, bytes), bytes, walk)
+
+  defp tuple({@mark, :binary, _, _} = cut, _depth, bytes, walk),
+    do: leaf(Text.excerpt(cut, bytes), bytes, walk)
+
+  defp tuple({@mark, :integer, _} = cut, _depth, bytes, walk), do: leaf(Text.excerpt(cut, bytes), bytes, walk)
+
+  defp tuple(tuple, depth, bytes, walk) do
+    case record(tuple, walk) do
+      nil ->
+        container("{", {:tuple, tuple, 0, 0}, "}", depth, bytes, walk)
+
+      {tag, fields} ->
+        [_tag | values] = Tuple.to_list(tuple)
+        pairs = {:pairs, Enum.zip(fields, values), length(fields), true, nil, 0}
+        container("#" <> Text.name(tag) <> "{", pairs, "}", depth, bytes, walk)
+    end
+  end
+
+  defp record(tuple, walk) when tuple_size(tuple) > 1 and is_atom(elem(tuple, 0)) do
+    with fields when is_list(fields) <- walk.records.({elem(tuple, 0), tuple_size(tuple)}),
+         do: {elem(tuple, 0), fields}
+  end
+
+  defp record(_tuple, _walk), do: nil
 
   defp leaf({text, complete?}, bytes, walk) do
     {text, complete?} = if byte_size(text) > bytes, do: {"...", false}, else: {text, complete?}
@@ -110,15 +156,37 @@ defmodule JidoCode.Tools.Render do
   defp cut(walk, cut?), do: %{walk | truncated: walk.truncated or cut?}
 
   defp map(%{__struct__: module} = struct, depth, bytes, walk) when is_atom(module) do
-    case Struct.view(struct) do
+    case Struct.view(struct, walk.inspected) do
       {:text, text} -> leaf({text, true}, bytes, walk)
       {:hidden, text} -> leaf({text, true}, bytes, hide(walk, module))
       {:fields, open, fields} -> container(open, map_source(fields), "}", depth, bytes, walk)
+      {:some, open, fields} -> container(open, open_source(map_source(fields), nil), "}", depth, bytes, walk)
       {:keys, open, map, close} -> container(open, keys_source(map), close, depth, bytes, walk)
     end
   end
 
   defp map(map, depth, bytes, walk), do: container("%{", map_source(map), "}", depth, bytes, walk)
+
+  # Pairs of a map of which some were left out, or whose keys were cut, so that two may have become equal.
+  defp cut_map([{:__struct__, module} | _fields] = pairs, left, depth, bytes, walk) when is_atom(module) do
+    case Struct.view(Map.new(pairs), walk.inspected) do
+      {:hidden, text} ->
+        leaf({text, true}, bytes, hide(walk, module))
+
+      {kind, open, fields} when kind in [:fields, :some] ->
+        more = if kind == :some, do: nil, else: left
+        container(open, open_source(map_source(fields), more), "}", depth, bytes, walk)
+
+      # Only a whole one is text or a set.
+      _other ->
+        leaf({"%" <> Text.name(module) <> "{...}", false}, bytes, walk)
+    end
+  end
+
+  defp cut_map(pairs, left, depth, bytes, walk) do
+    keyword? = Enum.all?(pairs, fn {key, _value} -> keyword_key?(key) end)
+    container("%{", {:pairs, pairs, length(pairs), keyword?, named(pairs), left}, "}", depth, bytes, walk)
+  end
 
   defp hide(%{hidden: hidden} = walk, module) do
     if module in hidden or length(hidden) > 9, do: walk, else: %{walk | hidden: [module | hidden]}
@@ -156,10 +224,12 @@ defmodule JidoCode.Tools.Render do
   # A container's elements come from a source, which knows what is next and how much is left:
   #
   #   {:list, list, keyword?}
-  #   {:tuple, tuple, index}
-  #   {:pairs, pairs, left, keyword?, named}    named: what the value of a name-and-value map stands under
+  #   {:tuple, tuple, index, more}
+  #   {:pairs, pairs, left, keyword?, named, more}   named: what the value of a name-and-value map stands under
   #   {:map, iterator, left, keyword?}
   #   {:keys, iterator, left}
+  #
+  # `more` is how many there are beside these; nil when their number is not told.
 
   defp keys_source(map), do: {:keys, :maps.iterator(map), map_size(map)}
 
@@ -168,13 +238,19 @@ defmodule JidoCode.Tools.Render do
     keyword? = Enum.all?(pairs, fn {key, _value} -> keyword_key?(key) end)
     sortable? = Enum.all?(pairs, fn {key, _value} -> cheap_key?(key) end)
     pairs = if sortable?, do: List.keysort(pairs, 0), else: pairs
-    {:pairs, pairs, map_size(map), keyword?, named(map)}
+    {:pairs, pairs, map_size(map), keyword?, named(map), 0}
   end
 
   defp map_source(map) do
     iterator = :maps.iterator(map)
     {:map, iterator, map_size(map), keyword_keys?(iterator, @max_scan)}
   end
+
+  defp open_source({:pairs, pairs, left, keyword?, named, _more}, more),
+    do: {:pairs, pairs, left, keyword?, named, more}
+
+  # Structs with so many fields are not made.
+  defp open_source(source, _more), do: source
 
   # Comparing two large terms that begin alike would cost their size.
   defp cheap_key?(key), do: is_atom(key) or (is_binary(key) and byte_size(key) <= @max_sorted_key)
@@ -189,6 +265,7 @@ defmodule JidoCode.Tools.Render do
   end
 
   # In %{name: "password", value: "..."} the value stands under what the name says.
+  defp named(pairs) when is_list(pairs), do: pairs |> Map.new() |> named()
   defp named(%{name: name, value: _}), do: name
   defp named(%{key: name, value: _}), do: name
   defp named(%{"name" => name, "value" => _}), do: name
@@ -201,20 +278,21 @@ defmodule JidoCode.Tools.Render do
 
   defp next({:list, [value | rest], keyword?}), do: {:item, :none, [], value, {:list, rest, keyword?}}
   defp next({:list, [], _keyword?}), do: :done
+  defp next({:list, {@mark, :more, _count}, _keyword?}), do: :more
   defp next({:list, tail, _keyword?}), do: {:tail, tail}
 
-  defp next({:tuple, tuple, index}) when index < tuple_size(tuple) do
-    {:item, :none, names_before(tuple, index), elem(tuple, index), {:tuple, tuple, index + 1}}
+  defp next({:tuple, tuple, index, more}) when index < tuple_size(tuple) do
+    {:item, :none, names_before(tuple, index), elem(tuple, index), {:tuple, tuple, index + 1, more}}
   end
 
-  defp next({:tuple, _tuple, _index}), do: :done
+  defp next({:tuple, _tuple, _index, more}), do: if(more == 0, do: :done, else: :more)
 
-  defp next({:pairs, [{key, value} | rest], left, keyword?, named}) do
+  defp next({:pairs, [{key, value} | rest], left, keyword?, named, more}) do
     names = if key in [:value, "value"], do: [named | names(key)], else: names(key)
-    {:item, key_style(key, keyword?), names, value, {:pairs, rest, left - 1, keyword?, named}}
+    {:item, key_style(key, keyword?), names, value, {:pairs, rest, left - 1, keyword?, named, more}}
   end
 
-  defp next({:pairs, [], _left, _keyword?, _named}), do: :done
+  defp next({:pairs, [], _left, _keyword?, _named, more}), do: if(more == 0, do: :done, else: :more)
 
   defp next({:map, iterator, left, keyword?}) do
     case :maps.next(iterator) do
@@ -255,8 +333,8 @@ defmodule JidoCode.Tools.Render do
   defp shares({:list, [_, _, _ | _], _keyword?}), do: 3
   defp shares({:list, [_, _ | _], _keyword?}), do: 2
   defp shares({:list, _list, _keyword?}), do: 1
-  defp shares({:tuple, tuple, index}), do: shares_of(tuple_size(tuple) - index)
-  defp shares({:pairs, _pairs, left, _keyword?, _named}), do: shares_of(left)
+  defp shares({:tuple, tuple, index, _more}), do: shares_of(tuple_size(tuple) - index)
+  defp shares({:pairs, _pairs, left, _keyword?, _named, _more}), do: shares_of(left)
   defp shares({:map, _iterator, left, _keyword?}), do: shares_of(left)
   defp shares({:keys, _iterator, left}), do: shares_of(left)
 
@@ -267,13 +345,20 @@ defmodule JidoCode.Tools.Render do
     {if(all?, do: "", else: "more than ") <> Text.number(count), %{walk | steps: walk.steps - count}}
   end
 
-  defp left({:tuple, tuple, index}, walk), do: {Text.number(tuple_size(tuple) - index), walk}
-  defp left({:pairs, _pairs, left, _keyword?, _named}, walk), do: {Text.number(left), walk}
+  defp left({:tuple, tuple, index, more}, walk), do: {Text.number(tuple_size(tuple) - index + more), walk}
+  # Fields that were not to be seen have no number.
+  defp left({:pairs, [], _left, _keyword?, _named, nil}, walk), do: {"", walk}
+
+  defp left({:pairs, _pairs, left, _keyword?, _named, more}, walk),
+    do: {Text.number(left + (more || 0)), walk}
+
   defp left({:map, _iterator, left, _keyword?}, walk), do: {Text.number(left), walk}
   defp left({:keys, _iterator, left}, walk), do: {Text.number(left), walk}
 
   defp count([_ | rest], count, most) when count < most, do: count(rest, count + 1, most)
   defp count([_ | _], count, _most), do: {count, false}
+  # An excerpt counts to a million, too.
+  defp count({@mark, :more, more}, count, _most), do: {count + more, more < @max_steps}
   defp count([], count, _most), do: {count, true}
   defp count(_tail, count, _most), do: {count + 1, true}
 
@@ -303,6 +388,9 @@ defmodule JidoCode.Tools.Render do
     case next(source) do
       :done ->
         {Enum.reverse(items), bytes, walk, false}
+
+      :more ->
+        cut(source, bytes, walk, items)
 
       _more when walk.nodes <= 0 ->
         cut(source, bytes, walk, items)
@@ -334,8 +422,9 @@ defmodule JidoCode.Tools.Render do
 
   defp cut(source, bytes, walk, items) do
     {left, walk} = left(source, walk)
-    marker = Layout.leaf("... #{left} more")
-    {Enum.reverse([{",", "", marker} | items]), bytes, cut(walk, true), true}
+    marker = Layout.leaf(if(left == "", do: "...", else: "... #{left} more"))
+    # What its author hides is not cut.
+    {Enum.reverse([{",", "", marker} | items]), bytes, cut(walk, left != ""), true}
   end
 
   defp prefix(:none, _depth, _bytes, walk), do: {"", walk}

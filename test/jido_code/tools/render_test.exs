@@ -3,6 +3,7 @@ defmodule JidoCode.Tools.RenderTest do
   doctest JidoCode.Tools.Render
   doctest JidoCode.Tools.Render.SensitiveName
 
+  alias JidoCode.Tools.Introspection.Excerpt
   alias JidoCode.Tools.Render
   alias JidoCode.Tools.Render.SensitiveName
   alias JidoCode.Tools.Test.{Custom, Derived, Plain}
@@ -275,11 +276,7 @@ defmodule JidoCode.Tools.RenderTest do
     test "with an Inspect implementation of their own are shown by name only, and it never runs" do
       Process.register(self(), :render_test)
 
-      for struct <- [
-            %Custom{inner: @secret},
-            %Derived{inner: @secret},
-            struct(__MODULE__.Late, inner: @secret)
-          ] do
+      for struct <- [%Custom{inner: @secret}, struct(__MODULE__.Late, inner: @secret)] do
         {text, summary} = Render.render(%{state: [struct]})
         refute text =~ @secret
         assert text =~ "##{inspect(struct.__struct__)}<not shown"
@@ -287,6 +284,18 @@ defmodule JidoCode.Tools.RenderTest do
       end
 
       refute_received :project_code_ran
+    end
+
+    test "with a derived Inspect implementation show the fields that it shows" do
+      {text, summary} = Render.render(%{state: [%Derived{name: "ada", inner: @secret}]})
+      assert text == ~S(%{state: [%JidoCode.Tools.Test.Derived{name: "ada", ...}]})
+      assert summary == %{truncated: false, redacted: 0, hidden: []}
+
+      # Cut or not.
+      excerpt = Excerpt.take(%Derived{name: String.duplicate("x", 100_000), inner: @secret})
+      {text, _summary} = Render.render(excerpt, max_bytes: 200)
+      assert text =~ "%JidoCode.Tools.Test.Derived{"
+      refute text =~ @secret
     end
 
     test "made by hand can't break the renderer" do

@@ -3,7 +3,10 @@ defmodule JidoCode.Tools.Introspection.Literal do
   Text into a term, for the keys of tables. Literals only: nothing is evaluated and no atom is made.
 
   Understood are integers, floats, `"strings"`, `'charlists'` and `~c"charlists"`, `:atoms` that exist, `true`, `false`,
-  `nil`, names of modules, tuples, lists, `<<1, 2>>`, nested ten levels deep.
+  `nil`, names of modules, tuples, lists, `<<1, 2>>` and `<<"text">>`, pids and references as the tools print them, records as
+  `#name{field: value}` with all fields in their order, nested ten levels deep.
+
+  `keys/2` also understands Erlang's spelling: `{resource, <<"/">>, 'odd name', "charlist"}`.
 
       iex> JidoCode.Tools.Introspection.Literal.parse(~S({:ok, [1, -2.5], "a\\"b", Enum}))
       {:ok, {:ok, [1, -2.5], "a\\"b", Enum}}
@@ -13,7 +16,7 @@ defmodule JidoCode.Tools.Introspection.Literal do
       {:error, :syntax}
   """
 
-  alias JidoCode.Tools.Introspection.Names
+  alias JidoCode.Tools.Introspection.{At, Names}
 
   @max_bytes 4_096
   @max_depth 10
@@ -25,12 +28,20 @@ defmodule JidoCode.Tools.Introspection.Literal do
   defguardp is_upper(char) when char in ?A..?Z
   defguardp is_word(char) when is_lower(char) or is_upper(char) or is_digit(char) or char in [??, ?!, ?@]
 
-  @doc "The term that the text writes."
-  @spec parse(String.t()) :: {:ok, term()} | {:error, :unknown_atom | :syntax}
-  def parse(text) when byte_size(text) > @max_bytes, do: {:error, :syntax}
+  @typep style :: :elixir | :mixed | :erlang
 
-  def parse(text) do
-    {term, rest} = text |> skip() |> term(0)
+  @doc """
+  The term that the text writes. With the option `:node`, atoms and pids are that node's.
+  """
+  @spec parse(String.t(), keyword()) :: {:ok, term()} | {:error, :unknown_atom | :syntax}
+  def parse(text, options \\ []), do: parse(text, :elixir, options)
+
+  @spec parse(String.t(), style(), keyword()) :: {:ok, term()} | {:error, :unknown_atom | :syntax}
+  defp parse(text, _style, _options) when byte_size(text) > @max_bytes, do: {:error, :syntax}
+
+  defp parse(text, style, options) do
+    by = %{depth: 0, style: style, node: Keyword.get(options, :node, node())}
+    {term, rest} = text |> skip() |> term(by)
     if skip(rest) == "", do: {:ok, term}, else: {:error, :syntax}
   catch
     # From the descent below; it is shallower than @max_depth.
@@ -39,7 +50,7 @@ defmodule JidoCode.Tools.Introspection.Literal do
 
   @doc """
   What a key may mean, the likeliest first. Text that is no literal is a string; so is, as a second guess, a word that could
-  be one: `true`, a module's name, `'quoted'`.
+  be one: `true`, a module's name, `'quoted'`. Takes the option of `parse/2`.
 
       iex> JidoCode.Tools.Introspection.Literal.keys("user 17")
       {:ok, ["user 17"]}
@@ -47,14 +58,28 @@ defmodule JidoCode.Tools.Introspection.Literal do
       {:ok, [Enum, "Enum"]}
       iex> JidoCode.Tools.Introspection.Literal.keys("17")
       {:ok, [17]}
+      iex> JidoCode.Tools.Introspection.Literal.keys(~S({ok, <<"/">>}))
+      {:ok, [{:ok, "/"}]}
   """
-  @spec keys(String.t()) :: {:ok, [term(), ...]} | {:error, :unknown_atom | :syntax}
-  def keys(text) do
+  @spec keys(String.t(), keyword()) :: {:ok, [term(), ...]} | {:error, :unknown_atom | :syntax}
+  def keys(text, options \\ []) do
     text = String.trim(text)
 
-    case parse(text) do
-      {:ok, term} -> {:ok, Enum.uniq([term | second_guess(text, term)])}
-      {:error, reason} -> if marked?(text), do: {:error, reason}, else: {:ok, [text]}
+    # A word alone is a string first, as it always was; inside brackets it can only be an atom of Erlang's spelling.
+    styles = if bracketed?(text), do: [:elixir, :mixed, :erlang], else: [:elixir]
+    read = Enum.map(styles, &parse(text, &1, options))
+
+    case for({:ok, term} <- read, uniq: true, do: term) do
+      [] -> unread(text, read)
+      [term | _] = terms -> {:ok, Enum.uniq(terms ++ second_guess(text, term))}
+    end
+  end
+
+  defp unread(text, read) do
+    cond do
+      not marked?(text) -> {:ok, [text]}
+      {:error, :unknown_atom} in read -> {:error, :unknown_atom}
+      true -> {:error, :syntax}
     end
   end
 
@@ -63,51 +88,96 @@ defmodule JidoCode.Tools.Introspection.Literal do
   defp second_guess(_text, _term), do: []
 
   # Who wrote one of these meant a literal.
-  defp marked?(text), do: String.starts_with?(text, [":", "{", "[", "\"", "'", "~c", "<<"])
+  defp marked?(text), do: bracketed?(text) or String.starts_with?(text, [":", "\"", "'", "~c"])
+  defp bracketed?(text), do: text =~ ~r/\A([{\[]|<<|<\d|#PID<|#Ref|#['a-z][^\s{]*{)/
 
-  defp term(_text, depth) when depth > @max_depth, do: throw(:syntax)
-  defp term("{" <> rest, depth), do: sequence(rest, "}", depth, &List.to_tuple/1)
-  defp term("[" <> rest, depth), do: sequence(rest, "]", depth, & &1)
-  defp term("<<" <> rest, depth), do: sequence(rest, ">>", depth, &bytes/1)
-  defp term("\"" <> rest, _depth), do: quoted(rest, ?", [])
-  defp term("~c\"" <> rest, _depth), do: rest |> quoted(?", []) |> charlist()
-  defp term("'" <> rest, _depth), do: rest |> quoted(?', []) |> charlist()
-  defp term(":\"" <> rest, _depth), do: rest |> quoted(?", []) |> atom()
+  defp term(_text, %{depth: depth}) when depth > @max_depth, do: throw(:syntax)
+  defp term("{" <> rest, by), do: sequence(rest, "}", by, &List.to_tuple/1)
+  defp term("[" <> rest, by), do: sequence(rest, "]", by, & &1)
+  # What a binary is made of is written the same in both languages.
+  defp term("<<" <> rest, by), do: sequence(rest, ">>", %{by | style: :elixir}, &bytes/1)
+  defp term("#PID<" <> rest, by), do: identifier("<" <> rest, :list_to_pid, by)
+  defp term("#Reference<" <> rest, by), do: identifier("#Ref<" <> rest, :list_to_ref, by)
+  defp term("#Ref<" <> _ = text, by), do: identifier(text, :list_to_ref, by)
+  defp term("#" <> rest, by), do: record(rest, by)
+  defp term("<" <> _ = text, by), do: identifier(text, :list_to_pid, by)
+  defp term("\"" <> rest, %{style: :erlang}), do: rest |> quoted(?", []) |> charlist()
+  defp term("\"" <> rest, _by), do: quoted(rest, ?", [])
+  defp term("~c\"" <> rest, _by), do: rest |> quoted(?", []) |> charlist()
+  defp term("'" <> rest, %{style: :elixir}), do: rest |> quoted(?', []) |> charlist()
+  defp term("'" <> rest, by), do: rest |> quoted(?', []) |> atom(by)
+  defp term(":\"" <> rest, by), do: rest |> quoted(?", []) |> atom(by)
 
-  defp term(<<":", char, _::binary>> = text, _depth) when is_lower(char) or is_upper(char),
-    do: text |> tail() |> word() |> atom()
+  defp term(<<":", char, _::binary>> = text, by) when is_lower(char) or is_upper(char),
+    do: text |> tail() |> word() |> atom(by)
 
-  defp term(<<char, _::binary>> = text, _depth) when is_upper(char), do: text |> word() |> module()
-  defp term(<<"-", char, _::binary>> = text, _depth) when is_digit(char), do: number(text)
-  defp term(<<char, _::binary>> = text, _depth) when is_digit(char), do: number(text)
+  defp term(<<char, _::binary>> = text, by) when is_upper(char), do: text |> word() |> module(by)
+  defp term(<<"-", char, _::binary>> = text, _by) when is_digit(char), do: number(text)
+  defp term(<<char, _::binary>> = text, _by) when is_digit(char), do: number(text)
 
-  defp term(text, _depth) do
+  defp term(text, by) do
     case word(text) do
       {name, rest} when name in ["true", "false", "nil"] -> {String.to_existing_atom(name), rest}
+      {<<char, _::binary>>, _rest} = word when is_lower(char) and by.style != :elixir -> atom(word, by)
       _other -> throw(:syntax)
     end
   end
 
-  defp sequence(text, close, depth, build) do
+  # <0.1.2> and #Ref<0.1.2.3>, as the node itself prints them.
+  defp identifier(text, read, by) do
+    with [whole] <- Regex.run(~r/\A(#Ref)?<\d+(\.\d+){2,4}>/, text, capture: :first) do
+      {At.call(by.node, :erlang, read, [String.to_charlist(whole)]), cut(text, whole)}
+    else
+      nil -> throw(:syntax)
+    end
+  rescue
+    ArgumentError -> throw(:syntax)
+  end
+
+  # #name{field: value, ...}, which the tools print for a tuple {:name, value, ...}.
+  defp record(text, by) do
+    {name, rest} = if match?("'" <> _, text), do: text |> tail() |> quoted(?', []), else: word(text)
+
+    case rest do
+      "{" <> rest ->
+        {tag, rest} = atom({name, rest}, by)
+        sequence(rest, "}", %{by | depth: by.depth + 1}, &List.to_tuple([tag | &1]), &field/2)
+
+      _other ->
+        throw(:syntax)
+    end
+  end
+
+  defp field(text, by) do
+    case Regex.run(~r/\A[a-z][A-Za-z0-9_@]*\s*[:=]\s+/, text) do
+      [label] -> text |> cut(label) |> term(by)
+      nil -> throw(:syntax)
+    end
+  end
+
+  defp sequence(text, close, by, build, element \\ &term/2) do
     text = skip(text)
 
-    {terms, rest} = if String.starts_with?(text, close), do: {[], text}, else: elements(text, depth + 1, [])
+    {terms, rest} =
+      if String.starts_with?(text, close),
+        do: {[], text},
+        else: elements(text, %{by | depth: by.depth + 1}, element, [])
 
     if String.starts_with?(rest, close), do: {build.(terms), cut(rest, close)}, else: throw(:syntax)
   end
 
-  defp elements(text, depth, terms) do
-    {term, rest} = term(text, depth)
+  defp elements(text, by, element, terms) do
+    {term, rest} = element.(text, by)
 
     case skip(rest) do
-      "," <> rest -> rest |> skip() |> elements(depth, [term | terms])
+      "," <> rest -> rest |> skip() |> elements(by, element, [term | terms])
       rest -> {Enum.reverse([term | terms]), rest}
     end
   end
 
   defp bytes(terms) do
-    if Enum.all?(terms, &(is_integer(&1) and &1 in 0..255)),
-      do: :erlang.list_to_binary(terms),
+    if Enum.all?(terms, &(is_binary(&1) or (is_integer(&1) and &1 in 0..255))),
+      do: IO.iodata_to_binary(terms),
       else: throw(:syntax)
   end
 
@@ -126,10 +196,10 @@ defmodule JidoCode.Tools.Introspection.Literal do
 
   defp charlist({text, rest}), do: {String.to_charlist(text), rest}
 
-  defp module({name, rest}), do: atom({"Elixir." <> name, rest})
+  defp module({name, rest}, by), do: atom({"Elixir." <> name, rest}, by)
 
-  defp atom({name, rest}) do
-    case Names.existing(name) do
+  defp atom({name, rest}, by) do
+    case Names.existing(name, by.node) do
       {:ok, atom} -> {atom, rest}
       :error -> throw(:unknown_atom)
     end

@@ -2,10 +2,10 @@ defmodule JidoCode.Tools.Introspection.Names do
   @moduledoc """
   Names that a model typed, turned into atoms that exist. No atom is ever made from input.
 
-  `"MyApp.Worker"`, `"Elixir.MyApp.Worker"`, `":my_worker"` and `"my_worker"` are all understood.
+  `"MyApp.Worker"`, `"Elixir.MyApp.Worker"`, `":my_worker"`, `"my_worker"` and Erlang's `"'my worker'"` are all understood.
   """
 
-  alias JidoCode.Tools.Introspection.Ownership
+  alias JidoCode.Tools.Introspection.{At, Literal, Ownership, Reach}
 
   # An atom has 255 characters at most, of four bytes at most.
   @max_bytes 1_020
@@ -20,21 +20,23 @@ defmodule JidoCode.Tools.Introspection.Names do
       iex> JidoCode.Tools.Introspection.Names.atoms("no such name anywhere")
       []
   """
-  @spec atoms(String.t()) :: [atom()]
-  def atoms(text) do
+  @spec atoms(String.t(), node()) :: [atom()]
+  def atoms(text, node \\ node()) do
     case trim(text) do
-      ":" <> name -> all_existing([unquote_name(name)])
-      "Elixir." <> _ = name -> all_existing([name])
-      <<first, _::binary>> = name when first in ?A..?Z -> all_existing(["Elixir." <> name, name])
-      name -> all_existing([name, "Elixir." <> name])
+      ":" <> name -> all_existing([unquote_name(name)], node)
+      "'" <> _ = name -> all_existing([unquote_name(name)], node)
+      "Elixir." <> _ = name -> all_existing([name], node)
+      <<first, _::binary>> = name when first in ?A..?Z -> all_existing(["Elixir." <> name, name], node)
+      name -> all_existing([name, "Elixir." <> name], node)
     end
   end
 
-  @doc "The atom of exactly this text, if there is one."
-  @spec existing(String.t()) :: {:ok, atom()} | :error
-  def existing(name) do
-    {:ok, String.to_existing_atom(name)}
+  @doc "The atom of exactly this text, if there is one on the node."
+  @spec existing(String.t(), node()) :: {:ok, atom()} | :error
+  def existing(name, node \\ node()) do
+    {:ok, At.call(node, :erlang, :binary_to_existing_atom, [name, :utf8])}
   catch
+    :error, {:erpc, reason} -> :erlang.error({:erpc, reason})
     # No such atom, or longer than any; caught raw, because making an exception of it takes longer than all else here.
     :error, _reason -> :error
   end
@@ -50,6 +52,7 @@ defmodule JidoCode.Tools.Introspection.Names do
       ":" <> name -> bare(name)
       "Elixir." <> name -> bare(name)
       "\"" <> _ = quoted -> unquote_name(quoted)
+      "'" <> _ = quoted -> unquote_name(quoted)
       name -> name
     end
   end
@@ -65,26 +68,90 @@ defmodule JidoCode.Tools.Introspection.Names do
   def blank?(text), do: trim(text) in ["", ":", "Elixir", "Elixir."]
 
   @doc """
-  The process registered under a name, or the text of what is wrong with it. `what` and `noun` name the thing in the
-  text: "Process" and "process name".
+  The process that is meant, or the text of what is wrong with it. `what` and `noun` name the thing in the text: "Process"
+  and "process name".
+
+  A name always means the process that is registered under it. With a wide reach a pid as the tools print it (`#PID<0.1.2>`,
+  `<0.1.2>`), `{:via, Registry, {MyApp.Registry, key}}` and `{:global, name}` are understood too.
   """
-  @spec find_process(String.t(), String.t(), String.t()) :: {:ok, pid()} | {:error, String.t()}
-  def find_process(text, what, noun) do
+  @spec find_process(String.t(), String.t(), String.t(), Reach.t()) :: {:ok, pid()} | {:error, String.t()}
+  def find_process(text, what, noun, reach) do
     cond do
-      blank?(text) ->
-        {:error, "Invalid #{noun}: it is blank or too long"}
+      blank?(text) -> {:error, "Invalid #{noun}: it is blank or too long"}
+      identifier?(text) -> identified(text, what, noun, reach)
+      String.starts_with?(trim(text), "{") -> looked_up(text, what, noun, reach)
+      Ownership.blocked_name?(text) -> {:error, Ownership.explain(:blocked, what, text)}
+      true -> registered(text, what, reach)
+    end
+  end
 
-      identifier?(text) ->
-        {:error, "Raw PIDs are not allowed; give the #{noun} it is registered under"}
+  defp identified(_text, _what, noun, %{wide?: false}),
+    do: {:error, "Raw PIDs are not allowed; give the #{noun} it is registered under"}
 
-      Ownership.blocked_name?(text) ->
-        {:error, Ownership.explain(:blocked, what, text)}
+  defp identified(text, what, noun, reach) do
+    with {:ok, pid} when is_pid(pid) <- Literal.parse(trim(text), node: reach.node) do
+      if node(pid) == reach.node,
+        do: {:ok, pid},
+        else: {:error, "#{what} not found: #{text} lives on another node, #{node(pid)}"}
+    else
+      _other -> {:error, "Invalid #{noun}: #{text} is no pid; one looks like #PID<0.123.0>"}
+    end
+  end
 
-      true ->
-        case text |> atoms() |> Enum.map(&Process.whereis/1) |> Enum.find(&is_pid/1) do
-          nil -> {:error, not_found(what, text)}
-          pid -> {:ok, pid}
+  defp looked_up(text, _what, noun, %{wide?: false}) do
+    {:error, "Invalid #{noun}: #{text} is no registered name; give the #{noun} it is registered under"}
+  end
+
+  defp looked_up(text, what, noun, reach) do
+    case Literal.keys(trim(text), node: reach.node) do
+      {:ok, terms} ->
+        case Enum.find_value(terms, &where(&1, reach.node)) do
+          pid when is_pid(pid) and node(pid) == reach.node -> {:ok, pid}
+          pid when is_pid(pid) -> {:error, "#{what} not found: #{text} lives on another node, #{node(pid)}"}
+          :unknown -> {:error, not_found(what, text)}
+          nil -> {:error, not_a_name(noun, text)}
         end
+
+      {:error, :unknown_atom} ->
+        {:error, not_found(what, text)}
+
+      {:error, :syntax} ->
+        {:error, not_a_name(noun, text)}
+    end
+  end
+
+  defp not_a_name(noun, text) do
+    "Invalid #{noun}: #{text} is none of a registered name, a pid, {:via, Registry, {registry, key}} and {:global, name}"
+  end
+
+  # Other modules of via names are the project's code, which is not called.
+  defp where({:global, name}, node), do: pid(At.call(node, :global, :whereis_name, [name]))
+  defp where({:via, :global, name}, node), do: where({:global, name}, node)
+
+  defp where({:via, Registry, {registry, _key} = name}, node) when is_atom(registry) do
+    pid(At.call(node, Registry, :whereis_name, [name]))
+  rescue
+    # There is no such registry, or no Elixir.
+    _error in [ArgumentError, UndefinedFunctionError] -> :unknown
+  end
+
+  defp where(_other, _node), do: nil
+
+  defp pid(pid) when is_pid(pid), do: pid
+  defp pid(_undefined), do: :unknown
+
+  defp registered(text, what, %{node: node}) do
+    found = text |> atoms(node) |> Enum.map(&At.call(node, :erlang, :whereis, [&1]))
+
+    case {Enum.find(found, &is_pid/1), Enum.find(found, &is_port/1)} do
+      {nil, nil} ->
+        {:error, not_found(what, text)}
+
+      {nil, port} ->
+        {:error, "#{what} not found: #{text} is the name of a port, #{inspect(port)}, not of a process"}
+
+      {pid, _port} ->
+        {:ok, pid}
     end
   end
 
@@ -109,9 +176,10 @@ defmodule JidoCode.Tools.Introspection.Names do
   defp trim(text), do: if(byte_size(text) > @max_bytes + 20, do: "", else: String.trim(text))
 
   defp unquote_name("\"" <> rest), do: String.replace_suffix(rest, "\"", "")
+  defp unquote_name("'" <> rest), do: String.replace_suffix(rest, "'", "")
   defp unquote_name(name), do: name
 
-  defp all_existing(names) do
-    for name <- names, name != "", {:ok, atom} <- [existing(name)], do: atom
+  defp all_existing(names, node) do
+    for name <- names, name != "", {:ok, atom} <- [existing(name, node)], do: atom
   end
 end

@@ -21,7 +21,7 @@ defmodule JidoCode.Tools.Introspection.Ownership do
 
   alias JidoCode.Tools.Config
   alias JidoCode.Tools.Handlers.Elixir.Constants
-  alias JidoCode.Tools.Introspection.{Names, Observer}
+  alias JidoCode.Tools.Introspection.{At, Names, Observer, Reach}
 
   @config_key :project_namespaces
 
@@ -98,25 +98,33 @@ defmodule JidoCode.Tools.Introspection.Ownership do
     timer_tab sys_dist jido_code_rate_limits jido_code_audit_log jido_code_background_shells jido_code_shell_output
   )
 
-  @enforce_keys [:mode]
-  defstruct [:mode, :prefixes]
+  @enforce_keys [:mode, :node]
+  defstruct [:mode, :node, :prefixes]
 
-  @typedoc "What the project is, worked out once for a call."
-  @opaque scope :: %__MODULE__{mode: :default | :listed | :all, prefixes: [String.t()] | nil}
+  @typedoc "What the project is, for a call."
+  @opaque scope :: %__MODULE__{mode: :default | :listed | :all, node: node(), prefixes: [String.t()] | nil}
 
-  @type refusal :: :blocked | {:foreign, application :: atom() | nil}
+  @type refusal :: :blocked | {:blocked, application :: atom()} | {:foreign, application :: atom() | nil}
 
   @doc "What the project is, for a call with this context."
   @spec scope(map()) :: scope()
   def scope(context) do
     # A context without the key is one thing, nil in it means the same.
     namespaces = Map.get(context, @config_key) || Config.get(@config_key)
+    node = Reach.of(context).node
 
     case namespaces do
-      :all -> %__MODULE__{mode: :all}
-      nil -> %__MODULE__{mode: :default, prefixes: default_prefixes()}
-      list when is_list(list) -> %__MODULE__{mode: :listed, prefixes: Enum.flat_map(list, &prefix/1)}
-      one -> %__MODULE__{mode: :listed, prefixes: prefix(one)}
+      :all ->
+        %__MODULE__{mode: :all, node: node}
+
+      nil ->
+        %__MODULE__{mode: :default, node: node}
+
+      list when is_list(list) ->
+        %__MODULE__{mode: :listed, node: node, prefixes: Enum.flat_map(list, &prefix/1)}
+
+      one ->
+        %__MODULE__{mode: :listed, node: node, prefixes: prefix(one)}
     end
   end
 
@@ -134,15 +142,15 @@ defmodule JidoCode.Tools.Introspection.Ownership do
   @doc "Decides about a process."
   @spec check(Observer.t(), scope()) :: :ok | {:error, refusal()}
   def check(%Observer{} = process, scope) do
-    application = application(process.pid)
+    application = application(process.pid, scope)
 
     cond do
       process.name != nil and blocked_name?(process.name) -> {:error, :blocked}
-      application in @system_apps or application in @internal_apps -> {:error, :blocked}
-      application == nil and runtime?(process) -> {:error, :blocked}
+      application in @system_apps or application in @internal_apps -> {:error, {:blocked, application}}
+      application == nil and runtime?(process, scope) -> {:error, :blocked}
       scope.mode == :all -> :ok
       project_app?(application, scope) -> :ok
-      project_app?(application(process.module), scope) -> :ok
+      project_app?(application(process.module, scope), scope) -> :ok
       namespaced?(process.name, scope) or namespaced?(process.module, scope) -> :ok
       true -> {:error, {:foreign, application}}
     end
@@ -156,6 +164,13 @@ defmodule JidoCode.Tools.Introspection.Ownership do
     "#{what} is blocked for security: #{name} belongs to the system or to JidoCode"
   end
 
+  def explain({:blocked, application}, what, name) when application in @internal_apps,
+    do: explain(:blocked, what, name)
+
+  def explain({:blocked, application}, what, name) do
+    "#{what} is blocked for security: #{name} belongs to #{inspect(application)}, which comes with Erlang or Elixir"
+  end
+
   def explain({:foreign, application}, what, name) do
     owner = if application, do: " (it belongs to the application #{inspect(application)})", else: ""
 
@@ -164,21 +179,21 @@ defmodule JidoCode.Tools.Introspection.Ownership do
   end
 
   # By the group leader for a pid, by the loaded applications' lists for a module; no message either way.
-  defp application(nil), do: nil
+  defp application(nil, _scope), do: nil
 
-  defp application(pid_or_module) do
-    case :application.get_application(pid_or_module) do
+  defp application(pid_or_module, %{node: node}) do
+    case At.call(node, :application, :get_application, [pid_or_module]) do
       {:ok, application} -> application
       :undefined -> nil
     end
   end
 
-  defp runtime?(process) do
+  defp runtime?(process, scope) do
     {began, _function, _arity} = process.initial_call || {nil, nil, 0}
     {now, _function, _arity} = process.current_function || {nil, nil, 0}
-    of_module = application(process.module)
+    of_module = application(process.module, scope)
 
-    began in @runtime_modules or (process.behaviour == :plain and now in @runtime_modules) or
+    began in @runtime_modules or (process.behaviour in [:plain, :foreign] and now in @runtime_modules) or
       (of_module in @system_apps and of_module not in @generic_apps)
   end
 
@@ -187,10 +202,14 @@ defmodule JidoCode.Tools.Introspection.Ownership do
   defp project_app?(_app, %{mode: :default}), do: true
 
   defp project_app?(app, %{mode: :listed} = scope) do
-    Enum.any?(modules(app), &namespaced?(&1, scope))
+    Enum.any?(modules(app, scope.node), &namespaced?(&1, scope))
   end
 
   defp namespaced?(nil, _scope), do: false
+
+  # Worked out only where no application answers.
+  defp namespaced?(name, %{prefixes: nil} = scope),
+    do: namespaced?(name, %{scope | prefixes: default_prefixes(scope)})
 
   defp namespaced?(name, scope) do
     bare = Names.bare(name)
@@ -211,26 +230,32 @@ defmodule JidoCode.Tools.Introspection.Ownership do
 
   # The applications' names, and the first parts of their modules' names where these are their own: a project also has
   # modules below Mix.Tasks or Inspect.
-  defp default_prefixes do
+  defp default_prefixes(%{node: node} = scope) do
     apps =
-      for {app, _description, _version} <- :application.loaded_applications(),
-          project_app?(app, %{mode: :default}),
+      for {app, _description, _version} <- At.call(node, :application, :loaded_applications, []),
+          project_app?(app, scope),
           do: app
 
     roots =
-      for app <- apps, module <- modules(app), "Elixir." <> name <- [Atom.to_string(module)], uniq: true do
+      for app <- apps,
+          module <- modules(app, node),
+          "Elixir." <> name <- [Atom.to_string(module)],
+          uniq: true do
         name |> String.split(".", parts: 2) |> hd()
       end
 
-    Enum.map(apps, &Atom.to_string/1) ++ Enum.reject(roots, &system_root?/1)
+    Enum.map(apps, &Atom.to_string/1) ++ Enum.reject(roots, &system_root?(&1, scope))
   end
 
-  defp system_root?(root) do
-    Enum.any?(Names.atoms("Elixir." <> root), &(application(&1) in (@system_apps ++ @internal_apps)))
+  defp system_root?(root, scope) do
+    Enum.any?(
+      Names.atoms("Elixir." <> root, scope.node),
+      &(application(&1, scope) in (@system_apps ++ @internal_apps))
+    )
   end
 
-  defp modules(app) do
-    case :application.get_key(app, :modules) do
+  defp modules(app, node) do
+    case At.call(node, :application, :get_key, [app, :modules]) do
       {:ok, modules} -> modules
       :undefined -> []
     end

@@ -2,10 +2,13 @@ defmodule JidoCode.Tools.Render.Struct do
   @moduledoc false
   # How a struct is shown, decided without running code of its module.
 
+  alias JidoCode.Tools.Render.Derived
+
   @type view ::
           {:text, String.t()}
           | {:hidden, String.t()}
           | {:fields, open :: String.t(), map()}
+          | {:some, open :: String.t(), map()}
           | {:keys, open :: String.t(), map(), close :: String.t()}
 
   # Structs whose Inspect implementation comes with Elixir and hides nothing, shown from their fields. Decimal isn't
@@ -16,13 +19,25 @@ defmodule JidoCode.Tools.Render.Struct do
 
   @year_limit 1_000_000
 
-  @doc "The struct as text, by fields, by the keys of a map inside it, or by name only."
-  @spec view(struct()) :: view()
-  def view(%{__struct__: module} = struct) do
-    case known(struct) do
-      nil -> if own_inspect?(struct), do: hidden(module), else: fields(struct)
-      view -> view
+  @typedoc "What an `Inspect` implementation lets be seen of its struct."
+  @type inspected :: :all | {:only, [atom()]} | :hidden
+
+  @doc "The struct as text, by fields, by some of its fields, by the keys of a map inside it, or by name only."
+  @spec view(struct(), (module() -> inspected())) :: view()
+  def view(%{__struct__: module} = struct, inspected) do
+    with nil <- known(struct) do
+      case inspected.(module) do
+        :all -> fields(struct)
+        {:only, fields} -> {:some, "%#{name(module)}{", Map.take(struct, fields)}
+        :hidden -> hidden(module)
+      end
     end
+  end
+
+  @doc "What this node's code lets be seen of a module's structs. Nothing is loaded for it."
+  @spec inspected(module()) :: inspected()
+  def inspected(module) do
+    if own_inspect?(module), do: Derived.shown(module), else: :all
   end
 
   defp hidden(module), do: {:hidden, "##{name(module)}<not shown: it has its own Inspect implementation>"}
@@ -90,9 +105,9 @@ defmodule JidoCode.Tools.Render.Struct do
   # with one clause for each implementation; it loads nothing. An implementation that came later is a loaded module. In a
   # system without consolidation an implementation may lie on disk unseen, and looking would make names and send
   # messages, so there the struct counts as having one.
-  defp own_inspect?(%{__struct__: module} = struct) do
+  defp own_inspect?(module) do
     loaded_implementation?(module) or not Protocol.consolidated?(Inspect) or
-      Inspect.impl_for(struct) != Inspect.Any
+      Inspect.impl_for(%{__struct__: module}) != Inspect.Any
   end
 
   defp loaded_implementation?(module) do

@@ -12,15 +12,15 @@ defmodule JidoCode.Tools.Render.Text do
   @doc "Everything that is neither a map, a list nor a tuple."
   @spec scalar(term(), integer()) :: {String.t(), boolean()}
   def scalar(term, _bytes) when is_atom(term), do: {Macro.inspect_atom(:literal, term), true}
-  def scalar(term, bytes) when is_binary(term), do: string(term, bytes)
-  def scalar(term, _bytes) when is_bitstring(term), do: bits(term)
+  def scalar(term, bytes) when is_binary(term), do: string(term, byte_size(term), bytes)
+  def scalar(term, _bytes) when is_bitstring(term), do: bits(term, byte_size(term))
 
   def scalar(term, _bytes) when is_integer(term) do
     if term < @big and term > -@big do
       {Integer.to_string(term), true}
     else
       # Its size on the heap is known without a look at its digits.
-      {"#Integer<about #{number(:erts_debug.flat_size(term) * 8)} bytes>", false}
+      big(:erts_debug.flat_size(term) * 8)
     end
   end
 
@@ -29,6 +29,21 @@ defmodule JidoCode.Tools.Render.Text do
   def scalar(term, _bytes) when is_reference(term), do: {"#Reference" <> reference(term), true}
   def scalar(term, _bytes) when is_port(term), do: {List.to_string(:erlang.port_to_list(term)), true}
   def scalar(term, _bytes) when is_function(term), do: {function(term), true}
+
+  @doc "What an excerpt has in the place of a scalar, see `JidoCode.Tools.Introspection.Excerpt`."
+  @spec excerpt(tuple(), integer()) :: {String.t(), boolean()}
+  def excerpt({_mark, :binary, head, size}, bytes) when is_binary(head), do: string(head, size, bytes)
+  def excerpt({_mark, :binary, head, size}, _bytes), do: bits(head, size)
+  def excerpt({_mark, :integer, size}, _bytes), do: big(size)
+
+  def excerpt({_mark, :fun, module, name, arity, type}, _bytes),
+    do: {function(module, name, arity, type), true}
+
+  defp big(bytes), do: {"#Integer<about #{number(bytes)} bytes>", false}
+
+  @doc "A module's or a record's name as it is written."
+  @spec name(atom()) :: String.t()
+  def name(atom), do: :literal |> Macro.inspect_atom(atom) |> String.trim_leading(":")
 
   @doc "An atom as a key, with its colon."
   @spec key(atom(), integer()) :: {String.t(), boolean()}
@@ -58,16 +73,17 @@ defmodule JidoCode.Tools.Render.Text do
     number(div(integer, 1_000)) <> "," <> tail
   end
 
-  defp string(binary, bytes) do
+  # `size` is that of the whole of which `binary` may be the head.
+  defp string(binary, size, bytes) do
     # Enough for the quotes and for what says how much is missing.
     limit = min(bytes, @max_string + 40) - 40
-    limit = if byte_size(binary) + 2 <= bytes, do: max(limit, min(byte_size(binary), bytes - 2)), else: limit
+    limit = if size + 2 <= bytes, do: max(limit, min(size, bytes - 2)), else: limit
     head = head(binary, min(limit, @max_string))
 
     cond do
-      head == "" and binary != "" -> {"\"\" <> ... #{number(byte_size(binary))} bytes", false}
-      String.printable?(head) -> quoted(binary, head, min(limit, @max_string))
-      true -> bits(binary)
+      head == "" and binary != "" -> {"\"\" <> ... #{number(size)} bytes", false}
+      String.printable?(head) -> quoted(size, head, min(limit, @max_string))
+      true -> bits(binary, size)
     end
   end
 
@@ -89,13 +105,13 @@ defmodule JidoCode.Tools.Render.Text do
     end
   end
 
-  defp quoted(binary, head, limit) do
+  defp quoted(size, head, limit) do
     {escaped, shown} = escape(head, [], 0, limit)
 
-    if shown == byte_size(binary) do
+    if shown == size do
       {IO.iodata_to_binary([?", escaped, ?"]), true}
     else
-      left = number(byte_size(binary) - shown)
+      left = number(size - shown)
       {IO.iodata_to_binary([?", escaped, "\" <> ... ", left, " more bytes"]), false}
     end
   end
@@ -137,9 +153,9 @@ defmodule JidoCode.Tools.Render.Text do
   defp escape_char(char, _rest), do: <<char::utf8>>
 
   # Bytes that are no text, and bits that are no bytes.
-  defp bits(bits) do
+  defp bits(bits, size) do
     shown = min(byte_size(bits), @max_bytes_shown)
-    left = byte_size(bits) - shown
+    left = size - shown
 
     segments =
       for index <- 0..(shown - 1)//1 do
@@ -161,13 +177,15 @@ defmodule JidoCode.Tools.Render.Text do
     {:module, module} = :erlang.fun_info(function, :module)
     {:name, name} = :erlang.fun_info(function, :name)
     {:arity, arity} = :erlang.fun_info(function, :arity)
-    module = Macro.inspect_atom(:literal, module)
-
-    case :erlang.fun_info(function, :type) do
-      {:type, :external} -> "&#{module}.#{Macro.inspect_atom(:remote_call, name)}/#{arity}"
-      {:type, :local} -> "#Function<#{module}.#{place(name)}, arity #{arity}>"
-    end
+    {:type, type} = :erlang.fun_info(function, :type)
+    function(module, name, arity, type)
   end
+
+  defp function(module, name, arity, :external),
+    do: "&#{Macro.inspect_atom(:literal, module)}.#{Macro.inspect_atom(:remote_call, name)}/#{arity}"
+
+  defp function(module, name, arity, _local),
+    do: "#Function<#{Macro.inspect_atom(:literal, module)}.#{place(name)}, arity #{arity}>"
 
   # Compilers name a local function after the one that holds it: -init/1-fun-0-.
   defp place(name) do

@@ -17,12 +17,14 @@ defmodule JidoCode.Tools.Introspection.StateTest do
     {:ok, agent} = Agent.start_link(fn -> Enum.to_list(1..1_000) end)
     :erlang.garbage_collect(agent)
     before = live_words(agent)
-    assert {:ok, "[" <> _, %{truncated: false}} = State.read(agent, 1_000)
+    assert {:ok, excerpt} = State.read(agent, 1_000)
+    assert {"[" <> _, %{truncated: false}} = State.text(excerpt)
     :erlang.garbage_collect(agent)
     # A copy would take 2,000.
     assert_in_delta live_words(agent), before, 200
 
-    assert {:ok, text, %{redacted: 1}} = State.read(pid, 1_000)
+    assert {:ok, excerpt} = State.read(pid, 1_000)
+    assert {text, %{redacted: 1}} = State.text(excerpt)
     assert text == ~s(%{a: 1, token: "[REDACTED]"})
     assert GenServer.call(pid, :state) == %{a: 1, token: "x"}
   end
@@ -50,11 +52,13 @@ defmodule JidoCode.Tools.Introspection.StateTest do
 
   test "the status that a module prepares", %{pid: pid} do
     {:ok, hiding} = Hiding.start_link({Processes.unique(:hiding), %{inner: "unseen", shown: 1}})
-    assert {:ok, text, _summary} = State.read_status(hiding, 1_000)
+    assert {:ok, excerpt} = State.read_status(hiding, 1_000)
+    assert {text, _summary} = State.text(excerpt)
     assert text =~ "shown: 1"
     refute text =~ "unseen"
 
-    assert {:ok, text, _summary} = State.read_status(pid, 1_000)
+    assert {:ok, excerpt} = State.read_status(pid, 1_000)
+    assert {text, _summary} = State.text(excerpt)
     assert text =~ ~s(token: "[REDACTED]")
   end
 end

@@ -5,31 +5,46 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
   The result has these keys:
 
     * `"state"` - text, or null when the state was not read
-    * `"process_info"` - `registered_name`, `status`, `message_queue_len`, `memory` (bytes), `reductions`, `behaviour`,
-      `initial_call`, `current_function`
+    * `"process_info"` - `registered_name`, `pid`, `status`, `message_queue_len`, `memory` (bytes), `reductions`, `behaviour`,
+      `initial_call`, `current_function`, `application`, `parent`, `ancestors`, `links`, `monitors`, `monitored_by`,
+      `dictionary_keys`, `stack`, and `label` where the process has one; lists name the first ten
     * `"type"` - `"genserver"` (Agents too), `"gen_statem"`, `"otp_process"` (other processes started through OTP) or
       `"other"`
-    * `"note"` - only when there is something to say: what was cut, hidden or not read, and why
+    * `"note"` - only when there is something to say: what was cut, hidden or not read, and why; that what is shown is not fresh
     * `"error"` - `"Timeout getting state"` when the process stayed busy until the timeout
 
-  Looking leaves no trace. Processes that are not known to answer get no message: tasks, plain processes, event managers.
-  A busy process is watched from outside until it is idle. A GenServer or gen_statem that hibernates is woken for a moment
-  and hibernates again; other processes that hibernate, Agents among them, can't be told apart and get no message.
+  Looking leaves no trace. Only a process that is known to be one of OTP's servers gets a message
+  (`JidoCode.Tools.Introspection.Observer`): not tasks, plain processes, event managers, and servers of behaviours that are not
+  OTP's. A busy process is watched from outside until it is idle. A GenServer or gen_statem that hibernates is woken for a moment
+  and hibernates again; other processes that hibernate, Agents among them, can't be told apart and get no message. One
+  process is asked three times in a row at most, and then once in two seconds; who comes earlier gets what was read last.
 
   A module that exports `format_status/1` or `/2` asked to hide something, so its state is not read unless
   `config :jido_code_tools, read_format_status: true`; then the status that the module itself prepares is shown. That way of
-  reading copies the state once and trusts the module's code.
+  reading copies the state once and trusts the module's code. GenStage's own is not taken for its consumers'.
 
   Errors: the name is no name (`Invalid process name`, `Raw PIDs are not allowed`), nothing is registered under it
-  (`not found`), or it is not the project's (`blocked`).
+  (`not found`), it is not the project's (`blocked`), or it ended while it was looked at (`ended`).
   """
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.Config
-  alias JidoCode.Tools.Definitions
-  alias JidoCode.Tools.Introspection.{Bounded, Names, Observer, Ownership, State}
-  alias JidoCode.Tools.Operation
+  alias JidoCode.Tools.{Config, Definitions, Operation}
+
+  alias JidoCode.Tools.Introspection.{
+    At,
+    Bounded,
+    Facts,
+    Names,
+    Observer,
+    Ownership,
+    Pace,
+    Reach,
+    Records,
+    State
+  }
+
+  alias JidoCode.Tools.Render.{Derived, Struct}
 
   @default_timeout 5_000
   @max_timeout 30_000
@@ -39,6 +54,9 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
   # A busy process is looked at again after this time, then after twice as long, and so on up to the maximum.
   @first_pause_ms 2
   @max_pause_ms 50
+
+  # Modules that are the callback module of others' processes and pass format_status on: where the other's name is.
+  @wrappers %{GenStage => :mod}
 
   @impl true
   def security_properties, do: %{tier: :privileged, timeout_ms: 10_000}
@@ -62,13 +80,15 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
   defp inspect_process(%{"process" => name, "timeout" => timeout}, context) do
     timeout = timeout(timeout)
     started = System.monotonic_time(:millisecond)
+    reach = Reach.of(context)
 
-    with {:ok, pid} <- Names.find_process(name, "Process", "process name") do
+    with {:ok, pid} <- Names.find_process(name, "Process", "process name", reach) do
       # The answer must be out before whoever set the timeout gives up on the whole call.
       deadline = started + timeout - min(div(timeout, 5), 250)
+      look = fn -> look(pid, name, %{deadline: deadline, reach: reach, scope: Ownership.scope(context)}) end
 
       # Only the process_info calls have no timeout of their own; a process that is stuck outside the VM may never answer.
-      case Bounded.run(fn -> look(pid, name, deadline, context) end, timeout: timeout + @grace_ms) do
+      case Bounded.run(look, timeout: timeout + @grace_ms) do
         {:ok, answer} ->
           answer
 
@@ -84,40 +104,54 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
   defp timeout(timeout) when timeout > 0, do: min(timeout, @max_timeout)
   defp timeout(_invalid), do: @default_timeout
 
-  defp look(pid, name, deadline, context) do
+  defp look(pid, name, call) do
     with {:ok, process} <- Observer.look(pid),
-         :ok <- Ownership.check(process, Ownership.scope(context)) do
-      process |> state(deadline) |> answer(process)
+         :ok <- Ownership.check(process, call.scope) do
+      process |> state(call) |> answer(process, name)
     else
       :dead -> {:error, Names.not_found("Process", name)}
       {:error, refusal} -> {:error, Ownership.explain(refusal, "Process", name)}
     end
   end
 
-  defp state(process, deadline) do
+  defp state(process, call) do
     cond do
       not Observer.server?(process) -> {:unread, unread(process)}
-      hides_state?(process) -> hidden_state(process, deadline)
-      true -> when_ready(process, deadline, @first_pause_ms, &State.read/2)
+      not call.reach.states? -> {:unread, unlent()}
+      hides_state?(process) -> hidden_state(process, call.deadline)
+      true -> when_ready(process, call.deadline, @first_pause_ms, &State.read/2)
     end
+  end
+
+  defp unlent do
+    "State not read: the node does not have what reading it takes. A person can allow lending it for the time of the " <>
+      "calls: --consent-load."
   end
 
   defp hidden_state(process, deadline) do
     if Config.get(:read_format_status) do
       when_ready(process, deadline, @first_pause_ms, &State.read_status/2)
     else
-      {:unread,
-       "State not read: the module exports format_status, so it may hide parts of it. " <>
-         "`config :jido_code_tools, read_format_status: true` shows what format_status gives."}
+      {:unread, hiding()}
     end
   end
 
-  # Unknown code may hide something too. An Agent has no module of its own.
-  defp hides_state?(%Observer{behaviour: :agent}), do: false
+  defp hiding do
+    "State not read: the module exports format_status, so it may hide parts of it. " <>
+      "`config :jido_code_tools, read_format_status: true` shows what format_status gives."
+  end
 
-  defp hides_state?(%Observer{module: module}) do
-    module == nil or not :erlang.module_loaded(module) or function_exported?(module, :format_status, 1) or
-      function_exported?(module, :format_status, 2)
+  # Unknown code may hide something too. An Agent has no module of its own, and a wrapper's is asked for when it is known.
+  defp hides_state?(%Observer{behaviour: :agent}), do: false
+  defp hides_state?(%Observer{module: module}) when is_map_key(@wrappers, module), do: false
+  defp hides_state?(%Observer{module: module, pid: pid}), do: hides?(module, node(pid))
+
+  defp hides?(nil, _node), do: true
+
+  defp hides?(module, node) do
+    not At.call(node, :erlang, :module_loaded, [module]) or
+      At.call(node, :erlang, :function_exported, [module, :format_status, 1]) or
+      At.call(node, :erlang, :function_exported, [module, :format_status, 2])
   end
 
   # Watches until the process is seen ready, which is when it can be asked without waiting in its mailbox.
@@ -126,7 +160,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
 
     cond do
       Observer.ready?(process) and now < deadline ->
-        read.(pid, deadline - now)
+        paced(process, fn -> read.(pid, deadline - now) end)
 
       process.activity == :suspended ->
         {:unread, "State not read: the process was suspended by :sys.suspend."}
@@ -148,8 +182,55 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
     end
   end
 
+  # Asks the process, or gives what was read a moment ago.
+  defp paced(%Observer{pid: pid} = process, read) do
+    case Pace.ask(pid) do
+      :go ->
+        with {:ok, excerpt} <- read.() do
+          Pace.keep(pid, excerpt)
+          shown(excerpt, process, nil)
+        end
+
+      {:late, excerpt, age_ms} ->
+        shown(excerpt, process, stale(age_ms))
+
+      {:late, wait_ms} ->
+        {:unread, "State not read: it was read several times just now. Ask again in #{wait_ms} ms."}
+    end
+  end
+
+  defp stale(age_ms) do
+    "Not fresh: this was read #{Float.round(age_ms / 1_000, 1)} s ago. One process is read three times in a row and then " <>
+      "once in two seconds, since each reading starts its own timeouts anew."
+  end
+
+  # Written anew for each who asks, by the settings of now.
+  defp shown(excerpt, %Observer{pid: pid, module: module}, stale) do
+    node = node(pid)
+    inner = wrapped(module, excerpt)
+
+    if inner != nil and hides?(inner, node) do
+      {:unread, hiding()}
+    else
+      inspected = if node == node(), do: &Struct.inspected/1, else: &Derived.inspected(&1, node)
+      records = [inner || module] |> Records.of(node) |> Records.reader()
+      {text, summary} = State.text(excerpt, inspected: inspected, records: records)
+      {:ok, text, join([stale, summary_note(summary)])}
+    end
+  end
+
+  defp wrapped(module, %{} = state) when is_map_key(@wrappers, module), do: Map.get(state, @wrappers[module])
+  defp wrapped(_module, _state), do: nil
+
   defp unread(%Observer{behaviour: behaviour}) when behaviour in [:supervisor, :supervisor_bridge] do
     "State not read: this is a supervisor; use inspect_supervisor."
+  end
+
+  defp unread(%Observer{behaviour: :foreign, loop: loop, activity: activity}) do
+    doing = if activity == :busy, do: "The process works in", else: "The process waits in"
+
+    "#{doing} #{Names.show(loop)}; its state is not read, since only OTP's own behaviours are known to answer. " <>
+      "No message was sent to it."
   end
 
   defp unread(%Observer{behaviour: :gen_event}),
@@ -166,10 +247,10 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
   defp unread(_plain),
     do: "Not known to be a GenServer: no message was sent to it, so it has no state to show."
 
-  defp answer({:ok, text, summary}, process), do: {:ok, result(process, text, summary_note(summary))}
-  defp answer({:unread, note}, process), do: {:ok, result(process, nil, note)}
+  defp answer({:ok, text, note}, process, _name), do: {:ok, result(process, text, note)}
+  defp answer({:unread, note}, process, _name), do: {:ok, result(process, nil, note)}
 
-  defp answer({:error, :timeout}, process) do
+  defp answer({:error, :timeout}, process, _name) do
     note =
       "State not read: the process was busy the whole time. It was only watched; no message waits for it."
 
@@ -180,11 +261,11 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
     |> then(&{:timeout, &1})
   end
 
-  defp answer({:error, :gone}, process) do
-    {:ok, %{"state" => nil, "process_info" => %{"status" => "dead"}, "type" => type(process.behaviour)}}
+  defp answer({:error, :gone}, _process, name) do
+    {:error, "Process #{name} ended while it was looked at"}
   end
 
-  defp answer({:error, :refused}, process) do
+  defp answer({:error, :refused}, process, _name) do
     {:ok, result(process, nil, "State not read: the process did not let its state be read.")}
   end
 
@@ -202,16 +283,16 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
   end
 
   defp info(process) do
-    %{
+    Map.merge(Facts.of(process), %{
       "registered_name" => process.name && Names.show(process.name),
       "status" => Atom.to_string(process.status),
       "message_queue_len" => process.message_queue_len,
       "memory" => process.memory,
       "reductions" => process.reductions,
-      "behaviour" => Atom.to_string(process.behaviour),
+      "behaviour" => Observer.behaviour_name(process),
       "initial_call" => mfa(process.initial_call),
       "current_function" => mfa(process.current_function)
-    }
+    })
   end
 
   defp mfa(nil), do: nil
@@ -230,8 +311,11 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
           Enum.map_join(summary.hidden, ", ", &Names.show/1) <> ".",
       summary.redacted > 0 && "Sensitive fields hidden: #{summary.redacted}."
     ]
-    |> Enum.filter(& &1)
-    |> case do
+    |> join()
+  end
+
+  defp join(notes) do
+    case Enum.filter(notes, & &1) do
       [] -> nil
       notes -> Enum.join(notes, " ")
     end

@@ -29,7 +29,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
   use JidoCode.Tools.Behaviours.SecureHandler
 
   alias JidoCode.Tools.{Definitions, Operation, Render}
-  alias JidoCode.Tools.Introspection.{Bounded, Names, Observer, Ownership}
+  alias JidoCode.Tools.Introspection.{Bounded, Names, Observer, Ownership, Reach}
 
   @default_depth 2
   @max_depth 5
@@ -73,7 +73,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
   defp inspect_supervisor(%{"supervisor" => name, "depth" => depth}, context) do
     depth = if depth > 0, do: min(depth, @max_depth), else: @default_depth
 
-    with {:ok, pid} <- Names.find_process(name, "Supervisor", "supervisor name") do
+    with {:ok, pid} <- Names.find_process(name, "Supervisor", "supervisor name", Reach.of(context)) do
       look = fn -> look(pid, name, depth, context) end
 
       case Bounded.run(look, timeout: @deadline_ms + 500, heap_words: @heap_words) do

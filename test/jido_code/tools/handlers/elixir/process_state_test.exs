@@ -2,7 +2,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessStateTest do
   use ExUnit.Case, async: true
 
   alias JidoCode.Tools.Handlers.Elixir.ProcessState
-  alias JidoCode.Tools.Test.{Events, Processes}
+  alias JidoCode.Tools.Test.{Consumer, Events, ForeignLoop, ForeignServer, HidingConsumer, Processes, Ticker}
   alias JidoCode.Tools.Test.Processes.{Handler, Hiding, Server, Statem}
 
   @context %{project_namespaces: :all, session_id: "s"}
@@ -61,6 +61,202 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessStateTest do
       for name <- ["Test.Named.Elsewhere", "Elixir.Test.Named.Elsewhere", ":\"Elixir.Test.Named.Elsewhere\""] do
         assert {:ok, %{"state" => "5"}} = ProcessState.execute(%{"process" => name}, @context)
       end
+    end
+  end
+
+  describe "a server of a behaviour that is not OTP's" do
+    defp foreign(options \\ []) do
+      name = Processes.unique(:foreign)
+      {:ok, pid} = ForeignLoop.start_link(ForeignServer, %{a: 1}, [name: name] ++ options)
+      await = if options[:hibernate], do: {:erlang, :hibernate}, else: {ForeignLoop, :process_next_msg}
+      Processes.await_in(pid, await)
+      {name, pid}
+    end
+
+    test "gets no message, waiting or hibernating, and is called what it is" do
+      for options <- [[], [hibernate: true]] do
+        {name, pid} = foreign(options)
+        trace_messages(pid)
+        {us, {:ok, result}} = :timer.tc(fn -> look(name) end)
+        assert %{"state" => nil, "note" => note, "process_info" => info} = result
+        assert note =~ "waits in JidoCode.Tools.Test.ForeignLoop"
+        assert note =~ "only OTP's own behaviours are known to answer"
+        assert info["behaviour"] == "Elixir.JidoCode.Tools.Test.ForeignLoop"
+        # It is idle, and nobody waits for it to become so.
+        assert us < 2_000_000
+        refute Map.has_key?(result, "error")
+        refute_received {:trace, ^pid, :receive, _message}
+        assert Process.alive?(pid)
+      end
+    end
+
+    test "is not waited for while it works" do
+      {name, pid} = foreign()
+      send(pid, {:work, self()})
+      assert_receive :working
+      assert {:ok, %{"state" => nil, "note" => note}} = look(name)
+      assert note =~ "works in JidoCode.Tools.Test.ForeignLoop"
+      send(pid, :go_on)
+    end
+
+    test "whose module only looks like a GenServer's is not asked when it hibernates" do
+      # Exports say nothing: this one names no behaviour at all.
+      defmodule Lookalike do
+        def init(_state), do: :proc_lib.hibernate(__MODULE__, :woken, [])
+        def handle_call(_request, _from, state), do: {:reply, state, state}
+        def handle_cast(_request, state), do: {:noreply, state}
+        def woken, do: exit(:woken)
+      end
+
+      name = Processes.unique(:lookalike)
+      pid = :proc_lib.spawn_link(Lookalike, :init, [1])
+      Process.register(pid, name)
+      Processes.await_in(pid, {:erlang, :hibernate})
+      assert {:ok, %{"state" => nil}} = look(name)
+      Processes.await_in(pid, {:erlang, :hibernate})
+    end
+  end
+
+  describe "reads that come too often" do
+    test "are answered with what was read last, and say so; the server's own timeout goes on" do
+      name = Processes.unique(:ticker)
+      pid = start_supervised!({Ticker, {name, self(), 100}}, id: name)
+      Processes.await_in(pid, {:gen_server, :loop})
+
+      looks = for _ <- 1..3, do: look(name)
+      for {:ok, result} <- looks, do: refute(Map.has_key?(result, "note"))
+
+      # A reading takes about a millisecond: without a pace, these would keep the server from ever ticking.
+      flush_ticks()
+      keep_looking(name, System.monotonic_time(:millisecond) + 400)
+      assert_received :tick
+
+      assert {:ok, %{"state" => state, "note" => note}} = look(name)
+      assert state =~ "100"
+      assert note =~ "Not fresh: this was read"
+    end
+
+    test "of different processes don't count together" do
+      for _ <- 1..6 do
+        {name, _pid} = server(1)
+        assert {:ok, %{"state" => "1"} = result} = look(name)
+        refute Map.has_key?(result, "note")
+      end
+    end
+
+    test "by whoever asks count together" do
+      {name, _pid} = server(1)
+
+      answers = 1..8 |> Task.async_stream(fn _ -> look(name) end, max_concurrency: 8) |> Enum.to_list()
+      notes = for {:ok, {:ok, result}} <- answers, do: result["note"]
+      assert Enum.count(notes, &is_nil/1) == 3
+    end
+
+    defp keep_looking(name, until) do
+      if System.monotonic_time(:millisecond) < until do
+        {:ok, _result} = look(name)
+        keep_looking(name, until)
+      end
+    end
+
+    defp flush_ticks do
+      receive do
+        :tick -> flush_ticks()
+      after
+        0 -> :ok
+      end
+    end
+  end
+
+  test "every process of the project: where it stands and whom it belongs to, without a message" do
+    {name, _pid} = server(1)
+    plain = Processes.unique(:plain)
+    pid = Processes.start_plain(plain)
+    Process.link(Process.whereis(name))
+
+    assert {:ok, %{"state" => nil, "process_info" => info}} = look(plain)
+    assert info["pid"] == inspect(pid)
+    assert info["links"] == [inspect(self())]
+    assert [frame | _] = info["stack"]
+    assert frame =~ "start_plain"
+    assert info["dictionary_keys"] == []
+
+    assert {:ok, %{"process_info" => info}} = look(name)
+    assert info["parent"] == inspect(self()) or info["parent"] =~ "PID"
+    assert info["ancestors"] != []
+    assert inspect(self()) in info["links"]
+    refute Map.has_key?(info, "label")
+  end
+
+  describe "GenStage's consumers" do
+    test "are read, unless their own module hides something" do
+      for {module, readable?} <- [{Consumer, true}, {HidingConsumer, false}] do
+        name = Processes.unique(:consumer)
+        {:ok, pid} = GenStage.start_link(module, %{events: 7}, name: name)
+        Processes.await_in(pid, {:gen_server, :loop})
+        assert {:ok, %{"state" => state} = result} = look(name)
+
+        if readable?,
+          do: assert(state =~ "events: 7"),
+          else: assert(state == nil and result["note"] =~ "format_status")
+      end
+    end
+  end
+
+  describe "with a wide reach" do
+    @wide Map.put(@context, :wide_reach, true)
+
+    defp wide(process), do: ProcessState.execute(%{"process" => process}, @wide)
+
+    test "a pid as the tools print it, and names of Registry and :global" do
+      registry = Processes.unique(:registry)
+      start_supervised!({Registry, keys: :unique, name: registry})
+      via = {:via, Registry, {registry, {:cart, 17}}}
+      {:ok, pid} = GenServer.start_link(Server, %{a: 1}, name: via)
+      :yes = :global.register_name({:cart, registry}, pid)
+      Processes.await_in(pid, {:gen_server, :loop})
+
+      "#PID" <> bare = inspect(pid)
+
+      for {text, index} <-
+            Enum.with_index([
+              inspect(pid),
+              bare,
+              inspect(via),
+              "{via, 'Elixir.Registry', {#{registry}, {cart, 17}}}",
+              inspect({:global, {:cart, registry}}),
+              "{global, {cart, #{registry}}}"
+            ]) do
+        assert {:ok, %{"state" => "%{a: 1}", "process_info" => %{"pid" => shown}}} = wide(text),
+               "#{index}: #{text}"
+
+        assert shown == inspect(pid)
+      end
+
+      assert {:error, message} = wide(inspect({:via, Registry, {registry, :nobody}}))
+      assert message =~ "not found"
+      assert {:error, message} = wide(inspect({:via, Registry, {:no_such_registry, :nobody}}))
+      assert message =~ "not found"
+      # Other modules' whereis_name is code of the project.
+      assert {:error, message} = wide(inspect({:via, __MODULE__, :x}))
+      assert message =~ "Invalid process name"
+      assert {:error, message} = wide("#PID<0.1.zz>")
+      assert message =~ "is no pid"
+    end
+
+    test "ownership is checked as for names" do
+      assert {:error, message} = wide(inspect(Process.whereis(:kernel_sup)))
+      assert message =~ "blocked"
+      assert {:error, message} = wide(inspect(Process.whereis(JidoCode.Tools.Supervisor)))
+      assert message =~ "blocked"
+    end
+
+    test "the name of a port is told as such" do
+      port = Port.open({:spawn, "cat"}, [])
+      name = Processes.unique(:port)
+      Process.register(port, name)
+      assert {:error, message} = look(name)
+      assert message =~ "the name of a port"
     end
   end
 
@@ -235,7 +431,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessStateTest do
     task = Task.async(fn -> look(name) end)
     assert Task.yield(task, 30) == nil
     stop_supervised!(name)
-    assert {:ok, %{"state" => nil, "process_info" => %{"status" => "dead"}}} = Task.await(task)
+    assert {:error, message} = Task.await(task)
+    assert message =~ "ended while it was looked at"
   end
 
   test "a server that becomes idle meanwhile is read" do
@@ -267,9 +464,14 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessStateTest do
 
     test "structs with an Inspect implementation of their own" do
       {name, _pid} = server(%{config: %JidoCode.Tools.Test.Derived{inner: @secret}})
+      assert {:ok, %{"state" => state}} = look(name)
+      refute state =~ @secret
+      assert state =~ "%JidoCode.Tools.Test.Derived{name: nil, ...}"
+
+      {name, _pid} = server(%{config: %JidoCode.Tools.Test.Custom{inner: @secret}})
       assert {:ok, %{"state" => state, "note" => note}} = look(name)
       refute state =~ @secret
-      assert note =~ "JidoCode.Tools.Test.Derived"
+      assert note =~ "JidoCode.Tools.Test.Custom"
     end
   end
 
