@@ -2,7 +2,15 @@ defmodule JidoCode.Tools.Introspection.At do
   @moduledoc false
   # A function of OTP's, called on this node or on another that is looked at from here. Nothing is loaded for it.
   #
-  # What it raises there it raises here. When the node does not answer it raises `ErlangError` with `{:erpc, reason}`.
+  # What it raises there it raises here. When the node does not answer it raises `At.Lost`.
+
+  defmodule Lost do
+    @moduledoc false
+    defexception [:node, :reason]
+
+    @impl true
+    def message(%{node: node, reason: reason}), do: "#{node}: #{reason}"
+  end
 
   @timeout_ms 5_000
 
@@ -10,7 +18,17 @@ defmodule JidoCode.Tools.Introspection.At do
   def call(node, module, function, args, timeout \\ @timeout_ms)
 
   def call(node, module, function, args, _timeout) when node == node(), do: apply(module, function, args)
-  def call(node, module, function, args, timeout), do: :erpc.call(node, module, function, args, timeout)
+
+  def call(node, module, function, args, timeout) do
+    :erpc.call(node, module, function, args, timeout)
+  catch
+    :error, {:erpc, reason} -> raise Lost, node: node, reason: reason
+  end
+
+  @doc "Raises again what ended the work of a process that looked at another node, if it was that the node did not answer."
+  @spec raise_lost(term()) :: :ok
+  def raise_lost({:crashed, {:shutdown, {:error, Lost}}}), do: raise(Lost, node: nil, reason: :noconnection)
+  def raise_lost(_other), do: :ok
 
   @doc "The attributes of a module that is loaded there, else an empty list. Looking loads nothing."
   @spec attributes(node(), module() | nil) :: keyword()

@@ -50,6 +50,24 @@ defmodule JidoCode.Tools.Introspection.Excerpt do
   @spec throw_state(term()) :: no_return()
   def throw_state(state), do: throw({@mark, :state, take(state)})
 
+  @doc "Like `throw_state/1`, of a supervisor's state: its strategy and restart intensity, or nil where they can't be told."
+  @spec throw_strategy(term()) :: no_return()
+  def throw_strategy(%{strategy: strategy, max_restarts: restarts, max_seconds: seconds})
+      when is_atom(strategy) and is_integer(restarts) and is_integer(seconds),
+      do: throw({@mark, :strategy, {strategy, restarts, seconds}})
+
+  # The record of supervisor, and of supervisor2, which was made from it.
+  def throw_strategy(state)
+      when is_tuple(state) and tuple_size(state) > 6 and :erlang.element(1, state) == :state and
+             is_atom(:erlang.element(3, state)) and is_integer(:erlang.element(6, state)) and
+             is_integer(:erlang.element(7, state)) do
+    throw(
+      {@mark, :strategy, {:erlang.element(3, state), :erlang.element(6, state), :erlang.element(7, state)}}
+    )
+  end
+
+  def throw_strategy(_other), do: throw({@mark, :strategy, nil})
+
   # Every clause answers {excerpt, what is left of the budget}.
   defp walk(term, depth, left) when is_map(term), do: map(term, depth, left - 1)
   defp walk([], _depth, left), do: {[], left - 1}

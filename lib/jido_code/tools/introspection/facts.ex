@@ -58,7 +58,7 @@ defmodule JidoCode.Tools.Introspection.Facts do
     end
   rescue
     # It lives on a node that does not answer.
-    ErlangError -> show_pid(pid)
+    At.Lost -> show_pid(pid)
   end
 
   def show(other), do: inspect(other, limit: 5, printable_limit: 50)

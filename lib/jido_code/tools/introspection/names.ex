@@ -36,7 +36,7 @@ defmodule JidoCode.Tools.Introspection.Names do
   def existing(name, node \\ node()) do
     {:ok, At.call(node, :erlang, :binary_to_existing_atom, [name, :utf8])}
   catch
-    :error, {:erpc, reason} -> :erlang.error({:erpc, reason})
+    :error, %At.Lost{} = lost -> raise lost
     # No such atom, or longer than any; caught raw, because making an exception of it takes longer than all else here.
     :error, _reason -> :error
   end

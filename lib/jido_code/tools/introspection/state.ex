@@ -62,6 +62,29 @@ defmodule JidoCode.Tools.Introspection.State do
     _kind, _reason -> {:error, :refused}
   end
 
+  @typedoc "At most `restarts` in `seconds`."
+  @type strategy :: %{strategy: atom(), restarts: non_neg_integer(), seconds: non_neg_integer()}
+
+  @doc "The strategy of a supervisor that is ready, from its state, of which nothing else leaves it."
+  @spec strategy(pid(), timeout()) :: {:ok, strategy()} | {:error, :timeout | :gone | :refused}
+  def strategy(pid, timeout) do
+    Excerpt.take(nil)
+    :sys.replace_state(pid, &Excerpt.throw_strategy/1, timeout)
+    {:error, :refused}
+  catch
+    :error, {:callback_failed, _callback, {:throw, {@mark, :strategy, {strategy, restarts, seconds}}}} ->
+      {:ok, %{strategy: strategy, restarts: restarts, seconds: seconds}}
+
+    :exit, {:timeout, _call} ->
+      {:error, :timeout}
+
+    :exit, _reason ->
+      {:error, :gone}
+
+    _kind, _reason ->
+      {:error, :refused}
+  end
+
   @doc "An excerpt as text, with `JidoCode.Tools.Render`'s options."
   @spec text(Excerpt.t(), keyword()) :: {String.t(), Render.summary()}
   def text(excerpt, options \\ []), do: Render.render(excerpt, options)

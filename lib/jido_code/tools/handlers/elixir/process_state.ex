@@ -95,7 +95,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
         {:error, :timeout} ->
           {:error, {:timeout, "Process #{name} did not let itself be looked at within #{timeout} ms"}}
 
-        {:error, _failure} ->
+        {:error, failure} ->
+          At.raise_lost(failure)
           {:error, "Process #{name} can't be looked at: too much data about it"}
       end
     end

@@ -2,7 +2,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTreeTest do
   use ExUnit.Case, async: true
 
   alias JidoCode.Tools.Handlers.Elixir.SupervisorTree
-  alias JidoCode.Tools.Test.{Events, Processes}
+  alias JidoCode.Tools.Test.{Events, ForeignLoop, ForeignServer, Processes}
   alias JidoCode.Tools.Test.Processes.Server
 
   @context %{project_namespaces: :all, session_id: "s"}
@@ -37,9 +37,9 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTreeTest do
     assert {:ok, result} = look(name)
 
     assert result["tree"] == """
-           #{inspect(name)}
+           #{inspect(name)}  (one_for_one, 0 restarts in 5 s)
            ├── [W] :a ●
-           ├── [S] :inner ●
+           ├── [S] :inner ●  (one_for_one, 3 restarts in 5 s)
            │   ├── [W] :b ●
            │   └── [W] {:c, 1} ●
            └── [W] :absent ◌\
@@ -59,6 +59,9 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTreeTest do
     info = result["supervisor_info"]
     assert info["name"] == inspect(name)
     assert info["status"] == "waiting"
+    assert info["strategy"] == "one_for_one, 0 restarts in 5 s"
+    assert inner["strategy"] == "one_for_one, 3 restarts in 5 s"
+    refute Map.has_key?(result, "left_out")
 
     assert is_integer(info["message_queue_len"]) and is_integer(info["memory"]) and
              is_integer(info["reductions"])
@@ -179,6 +182,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTreeTest do
     assert length(result["children"]) == 50
     assert result["children_count"] == 70
     assert result["truncated"] == true
+    assert result["left_out"] == 20
     assert result["tree"] =~ "└── ... 20 more"
     assert Enum.map(result["children"], & &1["id"]) == Enum.map(1..50, &Integer.to_string/1)
   end
@@ -202,11 +206,65 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTreeTest do
     assert characters(result) < 2_000
   end
 
+  test "what was left out below counts as well" do
+    {name, _pid} = supervisor([below(:inner, Enum.map(1..60, &worker/1))])
+    assert {:ok, result} = look(name)
+    assert result["truncated"] == true
+    assert result["left_out"] == 10
+    assert result["tree"] =~ "... 10 more"
+  end
+
+  test "registered names stand beside ids" do
+    child = Processes.unique(:named)
+    {name, _pid} = supervisor([Supervisor.child_spec({Server, {child, 1}}, id: :an_id)])
+    assert {:ok, %{"tree" => tree, "children" => [%{"id" => ":an_id", "name" => named}]}} = look(name)
+    assert named == inspect(child)
+    assert tree =~ "[W] :an_id (#{inspect(child)}) ●"
+  end
+
+  test "children that nothing tells apart are one line with their number" do
+    dynamic = Processes.unique(:dynamic)
+    start_supervised!({DynamicSupervisor, name: dynamic}, id: dynamic)
+    for _ <- 1..60, do: {:ok, _pid} = DynamicSupervisor.start_child(dynamic, worker(:x))
+    {:ok, one} = DynamicSupervisor.start_child(dynamic, {Server, {Processes.unique(:server), 1}})
+
+    assert {:ok, result} = look(dynamic)
+    assert result["tree"] =~ "[W] 60 x Agent ●"
+    assert result["tree"] =~ "[W] JidoCode.Tools.Test.Processes.Server ("
+    assert result["children_count"] == 61
+    assert result["truncated"] == false
+    assert [%{"count" => 60, "modules" => ["Elixir.Agent"]}, %{"pid" => pid}] = result["children"]
+    assert pid == inspect(one)
+  end
+
+  test "a child that is called a supervisor and is none that is known is not opened, and that is told" do
+    foreign = %{
+      id: :foreign,
+      type: :supervisor,
+      start: {ForeignLoop, :start_link, [ForeignServer, 1, [name: Processes.unique(:foreign)]]}
+    }
+
+    {name, _pid} = supervisor([foreign])
+    assert {:ok, result} = look(name)
+    assert [%{"id" => ":foreign", "type" => "supervisor"} = child] = result["children"]
+    refute Map.has_key?(child, "children")
+    assert result["note"] =~ "was not opened: it runs in Elixir.JidoCode.Tools.Test.ForeignLoop"
+  end
+
+  test "supervisor2 and ranch_conns_sup are opened, seen in the loop in which they answer" do
+    for {module, kind} <- [{:supervisor2, "worker"}, {:ranch_conns_sup, "worker"}] do
+      name = Processes.unique(module)
+      {:ok, pid} = module.start_link(name)
+      assert {:ok, %{"children" => [%{"type" => ^kind, "status" => "running"}]}} = look(name)
+      assert Process.alive?(pid)
+    end
+  end
+
   test "a child that ended is shown as it is" do
     dynamic = Processes.unique(:dynamic)
     start_supervised!({DynamicSupervisor, name: dynamic, max_restarts: 0}, id: dynamic)
     assert {:ok, %{"children" => [], "children_count" => 0, "tree" => tree}} = look(dynamic)
-    assert tree == inspect(dynamic)
+    assert tree == "#{inspect(dynamic)}  (one_for_one, 0 restarts in 5 s)"
   end
 
   describe "a busy supervisor" do
