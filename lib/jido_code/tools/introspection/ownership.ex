@@ -156,6 +156,42 @@ defmodule JidoCode.Tools.Introspection.Ownership do
     end
   end
 
+  @doc "As `check/2`; looks closer at the process only where its application does not answer."
+  @spec check_pid(pid(), scope()) :: :ok | {:error, refusal()}
+  def check_pid(pid, scope) do
+    application = application(pid, scope)
+
+    cond do
+      application in @system_apps or application in @internal_apps ->
+        {:error, {:blocked, application}}
+
+      application != nil and project_app?(application, %{scope | mode: :default}) and scope.mode != :listed ->
+        named(pid, scope)
+
+      true ->
+        looked_at(pid, scope)
+    end
+  end
+
+  defp named(pid, scope) do
+    case At.call(scope.node, :erlang, :process_info, [pid, :registered_name]) do
+      {:registered_name, name} -> if blocked_name?(name), do: {:error, :blocked}, else: :ok
+      _unregistered_or_gone -> :ok
+    end
+  end
+
+  defp looked_at(pid, scope) do
+    case Observer.look(pid) do
+      {:ok, process} -> check(process, scope)
+      :dead -> {:error, :blocked}
+    end
+  end
+
+  @doc "Whether a name lies in a namespace of the project, where such are listed; all do where none are."
+  @spec namespace?(atom(), scope()) :: boolean()
+  def namespace?(name, %{mode: :listed} = scope), do: namespaced?(name, scope)
+  def namespace?(_name, _scope), do: true
+
   @doc """
   The text for a refusal. `what` is "Process", "Supervisor" or "Table".
   """

@@ -31,10 +31,28 @@ defmodule JidoCode.Tools.Introspection.Rows do
   bag, `:gone` when the table went or became private, `:too_large` when the rows don't fit into 40 MB.
   """
   @spec read(:ets.table(), term(), pos_integer(), pos_integer(), pos_integer()) :: answer()
-  def read(table, key, limit, budget, timeout) do
+  def read(table, key, limit, budget, timeout),
+    do: limited(fn -> excerpts(table, key, limit, budget) end, timeout)
+
+  @doc "The keys of the first `limit` rows, without copying the rows."
+  @spec keys(:ets.table(), pos_integer(), pos_integer()) :: {:ok, [term()]} | :gone | :too_large | :timeout
+  def keys(table, limit, timeout), do: limited(fn -> first_keys(table, limit) end, timeout)
+
+  defp first_keys(table, limit) do
+    position = :ets.info(table, :keypos)
+
+    case :ets.select(table, [{:"$1", [], [{:element, position, :"$1"}]}], limit) do
+      {keys, _continuation} -> {:ok, keys}
+      :"$end_of_table" -> {:ok, []}
+    end
+  catch
+    # The table went, or was made private.
+    :error, _reason -> :gone
+  end
+
+  defp limited(work, timeout) do
     options = [:monitor, {:max_heap_size, heap_limit()}, {:fullsweep_after, 0}]
-    work = fn -> :erlang.exit({__MODULE__, excerpts(table, key, limit, budget)}) end
-    {pid, monitor} = :erlang.spawn_opt(work, options)
+    {pid, monitor} = :erlang.spawn_opt(fn -> :erlang.exit({__MODULE__, work.()}) end, options)
 
     receive do
       {:DOWN, ^monitor, :process, ^pid, {__MODULE__, answer}} -> answer
@@ -45,19 +63,6 @@ defmodule JidoCode.Tools.Introspection.Rows do
         :erlang.demonitor(monitor, [:flush])
         :timeout
     end
-  end
-
-  @doc "The keys of the first `limit` rows, without copying the rows."
-  @spec keys(:ets.table(), pos_integer()) :: {:ok, [term()]} | :gone
-  def keys(table, limit) do
-    position = :ets.info(table, :keypos)
-
-    case :ets.select(table, [{:"$1", [], [{:element, position, :"$1"}]}], limit) do
-      {keys, _continuation} -> {:ok, keys}
-      :"$end_of_table" -> {:ok, []}
-    end
-  catch
-    :error, _reason -> :gone
   end
 
   defp heap_limit do

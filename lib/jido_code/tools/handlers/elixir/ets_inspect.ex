@@ -1,22 +1,24 @@
 defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
   @moduledoc """
-  The `ets_inspect` tool: the project's named ETS tables, looked at without changing them.
+  The `ets_inspect` tool: the project's named ETS tables, Mnesia's among them, looked at without changing them.
 
   Every result has `"operation"`, `"result"` and `"count"`:
 
   | Operation | `"result"` | `"count"` | Further keys |
   |---|---|---|---|
-  | `list` | a map for each table: `name`, `type`, `size` (rows), `memory` (words), `memory_bytes`, `protection`, `owner` | tables | `unnamed`: tables of the project that have no name, and are not listed; `truncated` |
-  | `info` | everything `:ets.info/1` says, and `memory_bytes` | rows | `table` |
+  | `list` | a map for each table: `name`, `type`, `size` (rows), `memory` (words), `memory_bytes`, `protection`, `owner`; `storage` of Mnesia's | tables | `unnamed`: tables of the project that have no name, and are not listed; `hidden`: how many others are not, by reason; `truncated` |
+  | `info` | everything `:ets.info/1` says, and `memory_bytes`; what Mnesia says of its own | rows | `table` |
   | `lookup` | the rows under the key, each as text | rows under the key | `table`, `key`, `truncated` |
   | `sample` | some rows, each as text | rows shown | `table`, `total_size`, `truncated` |
 
-  and a `"note"` when something was cut or could not be read.
+  and a `"note"` when something was hidden, cut or could not be read.
 
-  A table is the project's when its owner is (`JidoCode.Tools.Introspection.Ownership`). Rows are read from public tables,
-  and from a protected one only for its owner, as a table's owner meant it. A row is copied whole out of a table, and nothing
-  tells its size before, so each is read in a process of its own with a limit on its heap. Of a bag, all rows of a key are
-  copied together; a key with many megabytes of rows is counted only.
+  A table is the project's when its owner is (`JidoCode.Tools.Introspection.Ownership`), and Mnesia's are, but for its schema. Rows
+  are read from public tables. Those of a protected table are shown to its owner only, as it meant them, by the host's seam and a bare
+  handler; the library's own doors, where a person sits at the other end, read them too. A row is copied whole out of a table, and
+  nothing tells its size before, so each is read in a process of its own with a limit on its heap. Of a bag, all rows of a key are
+  copied together; a key with many megabytes of rows is counted only. The room is shared among the rows that are there: small ones
+  are shown whole. Records have the names of their fields where debug information or Mnesia tells them.
 
   Errors contain `not found`, `blocked`, `private`, `protected` with `owner`, `Atom key does not exist`, or what is wrong
   with an argument.
@@ -25,18 +27,19 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
   use JidoCode.Tools.Behaviours.SecureHandler
 
   alias JidoCode.Tools.{Definitions, Operation, Render}
-  alias JidoCode.Tools.Introspection.{Bounded, Literal, Names, Observer, Ownership}
+  alias JidoCode.Tools.Introspection.{At, Bounded, Facts, Literal, Ownership, Reach, Records, Rows, Tables}
+  alias JidoCode.Tools.Render.{Derived, Struct}
 
   @default_limit 10
   @max_limit 100
   @max_listed 100
-  @max_tables 10_000
-
   @deadline_ms 10_000
   @row_ms 3_000
+  # The way to another node and back.
+  @way_ms 1_000
 
-  # 40 MB: a row of ten megabytes is copied once into the process and once more when its memory is collected.
-  @row_heap_words 5_000_000
+  # Terms that the excerpts of all rows together may have.
+  @max_nodes 20_000
 
   # When the average row is larger than this, none is copied at all.
   @max_average_row 16_000_000
@@ -50,11 +53,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
 
   @deleted "The table was deleted while it was read."
 
-  # Rows of one key of a bag come all together.
-  @max_bag_bytes 8_000_000
-
-  # The arities that rows of a bag may have, since a pattern must name its own.
-  @bag_arities 12
+  # Of what is told of tables that are not listed.
+  @max_applications 8
 
   @impl true
   def security_properties, do: %{tier: :privileged, timeout_ms: 15_000}
@@ -90,67 +90,59 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
   end
 
   defp inspect_tables(args, context) do
-    caller = self()
-    deadline = now() + @deadline_ms
+    call = %{
+      caller: self(),
+      deadline: now() + @deadline_ms,
+      reach: Reach.of(context),
+      scope: Ownership.scope(context)
+    }
 
-    case Bounded.run(fn -> run(args, context, caller, deadline) end, timeout: @deadline_ms + 500) do
-      {:ok, answer} -> answer
-      {:error, :timeout} -> {:error, {:timeout, "The tables could not be read in time"}}
-      {:error, _failure} -> {:error, "The tables could not be read: too much data"}
+    case Bounded.run(fn -> run(args, call) end, timeout: @deadline_ms + 500) do
+      {:ok, answer} ->
+        answer
+
+      {:error, :timeout} ->
+        {:error, {:timeout, "The tables could not be read in time"}}
+
+      {:error, failure} ->
+        At.raise_lost(failure)
+        {:error, "The tables could not be read: too much data"}
     end
   end
 
   defp now, do: System.monotonic_time(:millisecond)
 
-  defp run(%{"operation" => "list"}, context, _caller, _deadline), do: list(Ownership.scope(context))
+  defp run(%{"operation" => "list"}, call), do: list(call)
 
-  defp run(%{"operation" => operation, "table" => name} = args, context, caller, deadline) do
-    with {:ok, table} <- find(name, Ownership.scope(context)) do
+  defp run(%{"operation" => operation, "table" => name} = args, call) do
+    with {:ok, table} <- Tables.find(name, call.scope, call.reach.node) do
       case operation do
         "info" -> info(table, name)
-        "lookup" -> with :ok <- readable(table, name, caller), do: lookup(table, args, deadline)
-        "sample" -> with :ok <- readable(table, name, caller), do: sample(table, args, deadline)
+        "lookup" -> with :ok <- readable(table, name, call), do: lookup(table, args, call)
+        "sample" -> with :ok <- readable(table, name, call), do: sample(table, args, call)
       end
     end
   end
 
-  defp find(name, scope) do
-    cond do
-      Names.blank?(name) ->
-        {:error, "Invalid table: it is blank or too long"}
-
-      Names.identifier?(name) ->
-        {:error, "Reference-based tables are not supported; only named tables can be looked at"}
-
-      Ownership.blocked_table?(name) ->
-        {:error, Ownership.explain(:blocked, "Table", name)}
-
-      true ->
-        name |> Names.atoms() |> Enum.find(&(:ets.info(&1, :owner) != :undefined)) |> check(name, scope)
-    end
+  defp readable(%{table: nil}, name, _call) do
+    {:error, "Table #{name} is kept on disk only: its rows are not read; info is available"}
   end
 
-  defp check(nil, name, _scope), do: {:error, not_found(name)}
-
-  defp check(table, name, scope) do
-    with owner when is_pid(owner) <- :ets.info(table, :owner),
-         {:ok, process} <- Observer.look(owner),
-         :ok <- Ownership.check(process, scope) do
-      {:ok, table}
-    else
-      {:error, refusal} -> {:error, Ownership.explain(refusal, "Table", name)}
-      _gone -> {:error, not_found(name)}
-    end
+  defp readable(_table, name, %{reach: %{states?: false}}) do
+    {:error,
+     "Rows of #{name} were not read: the node does not have what reading them takes. A person can allow lending it for the " <>
+       "time of the calls: --consent-load. info is available"}
   end
 
-  defp not_found(name), do: "Table not found: #{name}"
+  # Mnesia's own processes keep its tables; who may read them is not said there.
+  defp readable(%{kind: kind}, _name, _call) when kind != :ets, do: :ok
 
-  defp readable(table, name, caller) do
-    case {:ets.info(table, :protection), :ets.info(table, :owner)} do
+  defp readable(%{table: table, node: node}, name, %{caller: caller, reach: %{wide?: wide?}}) do
+    case {Tables.ets(node, table, :protection), Tables.ets(node, table, :owner)} do
       {:public, _owner} ->
         :ok
 
-      {:protected, ^caller} ->
+      {:protected, owner} when wide? or owner == caller ->
         :ok
 
       {:protected, _owner} ->
@@ -160,36 +152,30 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
         {:error, "Table #{name} is private: its rows can't be read by other processes; info is available"}
 
       {:undefined, _owner} ->
-        {:error, not_found(name)}
+        {:error, Tables.not_found(name)}
     end
   end
 
-  defp list(scope) do
-    {tables, more} = Enum.split(:ets.all(), @max_tables)
-
-    {found, _owners} =
-      Enum.flat_map_reduce(tables, %{}, fn table, owners ->
-        case :ets.info(table) do
-          :undefined ->
-            {[], owners}
-
-          info ->
-            {ours?, owners} = owned(info[:owner], owners, scope)
-            if ours? and not Ownership.blocked_table?(info[:name]), do: {[info], owners}, else: {[], owners}
-        end
-      end)
-
-    {named, unnamed} = Enum.split_with(found, & &1[:named_table])
-    shown = named |> Enum.sort_by(& &1[:name]) |> Enum.take(@max_listed) |> Enum.map(&summary/1) |> fit()
+  defp list(call) do
+    listing = Tables.list(call.scope, call.reach.node)
+    shown = listing.tables |> Enum.sort_by(& &1["name"]) |> Enum.take(@max_listed) |> fit()
+    left = length(listing.tables) - length(shown)
+    foreign = listing.foreign |> Map.values() |> Enum.sum()
 
     {:ok,
      %{
        "operation" => "list",
        "result" => shown,
-       "count" => length(named),
-       "unnamed" => length(unnamed),
-       "truncated" => more != [] or length(named) > length(shown)
-     }}
+       "count" => length(listing.tables),
+       "unnamed" => listing.unnamed,
+       "hidden" => %{
+         "system" => listing.system,
+         "other_applications" => foreign,
+         "not_looked_at" => listing.unseen
+       },
+       "truncated" => left > 0 or listing.unseen > 0
+     }
+     |> note(unlisted(listing, left))}
   end
 
   # Names may have 255 characters.
@@ -203,87 +189,97 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
     shown
   end
 
-  # A process often owns many tables.
-  defp owned(owner, owners, scope) do
-    case owners do
-      %{^owner => ours?} ->
-        {ours?, owners}
+  defp unlisted(listing, left) do
+    reasons = [
+      {left, "for want of room"},
+      {listing.unnamed, "of the project without a name"},
+      {listing.system, "of Erlang, Elixir and JidoCode"},
+      {listing.unseen, "not looked at, since there are so many"}
+    ]
 
-      %{} ->
-        ours? = ours?(owner, scope)
-        {ours?, Map.put(owners, owner, ours?)}
-    end
+    texts = for({count, why} <- reasons, count > 0, do: "#{count} #{why}") ++ others(listing.foreign)
+    if texts == [], do: [], else: ["Not listed: #{Enum.join(texts, "; ")}."]
   end
 
-  defp ours?(owner, scope) do
-    case Observer.look(owner) do
-      {:ok, process} -> Ownership.check(process, scope) == :ok
-      :dead -> false
-    end
+  defp others(foreign) when foreign == %{}, do: []
+
+  defp others(foreign) do
+    apps =
+      for {app, _count} <- foreign |> Enum.sort_by(&(-elem(&1, 1))) |> Enum.take(@max_applications),
+          do: if(app, do: Atom.to_string(app), else: "no application")
+
+    count = foreign |> Map.values() |> Enum.sum()
+
+    [
+      "#{count} that are not part of the project (#{Enum.join(apps, ", ")}; " <>
+        "`config :jido_code_tools, project_namespaces: [...]` says what is)"
+    ]
   end
 
-  defp summary(info) do
-    %{
-      "name" => Names.typed(info[:name]),
-      "type" => Atom.to_string(info[:type]),
-      "size" => info[:size],
-      "memory" => info[:memory],
-      "memory_bytes" => bytes(info[:memory]),
-      "protection" => Atom.to_string(info[:protection]),
-      "owner" => owner(info[:owner])
-    }
-  end
+  defp info(%{table: nil} = table, name), do: mnesia_info(table, name, %{})
 
-  defp owner(pid) do
-    case Process.info(pid, :registered_name) do
-      {:registered_name, name} when is_atom(name) -> Names.show(name)
-      _unregistered -> inspect(pid)
-    end
-  end
-
-  defp bytes(words), do: words * :erlang.system_info(:wordsize)
-
-  defp info(table, name) do
-    case :ets.info(table) do
+  defp info(%{table: ets, node: node} = table, name) do
+    case At.call(node, :ets, :info, [ets]) do
       :undefined ->
-        {:error, not_found(name)}
+        {:error, Tables.not_found(name)}
 
       info ->
         result = for {key, value} <- info, into: %{}, do: {Atom.to_string(key), plain(value)}
+        result = Map.put(result, "memory_bytes", Tables.bytes(info[:memory], node))
 
-        {:ok,
-         %{
-           "operation" => "info",
-           "table" => name,
-           "result" => Map.put(result, "memory_bytes", bytes(info[:memory])),
-           "count" => info[:size]
-         }}
+        if table.kind == :ets,
+          do: {:ok, %{"operation" => "info", "table" => name, "result" => result, "count" => info[:size]}},
+          else: mnesia_info(table, name, result)
     end
+  end
+
+  # What Mnesia says of a table beside what ETS does.
+  @mnesia_items [
+                  :storage_type,
+                  :type,
+                  :size,
+                  :memory,
+                  :attributes,
+                  :record_name,
+                  :index,
+                  :access_mode,
+                  :load_order
+                ] ++
+                  [:ram_copies, :disc_copies, :disc_only_copies]
+
+  defp mnesia_info(%{name: table, node: node}, name, result) do
+    said =
+      for item <- @mnesia_items,
+          into: %{},
+          do: {Atom.to_string(item), plain(At.call(node, :mnesia, :table_info, [table, item]))}
+
+    {:ok,
+     %{"operation" => "info", "table" => name, "result" => Map.merge(result, said), "count" => said["size"]}}
   end
 
   defp plain(value) when is_number(value) or is_boolean(value), do: value
   defp plain(value) when is_atom(value), do: Atom.to_string(value)
+  defp plain(value) when is_pid(value), do: Facts.show_pid(value)
   defp plain(value), do: value |> Render.render(max_bytes: 200) |> elem(0)
 
-  defp lookup(_table, %{"key" => text}, _deadline) when byte_size(text) > @max_key_bytes do
+  defp lookup(_table, %{"key" => text}, _call) when byte_size(text) > @max_key_bytes do
     {:error, "Invalid key: longer than #{@max_key_bytes} bytes"}
   end
 
-  defp lookup(table, %{"table" => name, "key" => text} = args, deadline) do
-    case Literal.keys(text) do
+  defp lookup(table, %{"table" => name, "key" => text} = args, call) do
+    case Literal.keys(text, node: table.node) do
       {:ok, keys} ->
         limit = limit(args)
-        {rows, count, notes} = first_hit(table, keys, limit, deadline)
-        truncated = count > length(rows)
+        {rows, count, notes} = first_hit(table, keys, limit, call)
 
         {:ok,
          %{
            "operation" => "lookup",
            "table" => name,
            "key" => text,
-           "result" => rows,
+           "result" => texts(rows, table),
            "count" => count,
-           "truncated" => truncated
+           "truncated" => count > length(rows)
          }
          |> note(notes)}
 
@@ -293,13 +289,14 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
 
       {:error, :syntax} ->
         {:error,
-         "Invalid key: #{text} is no literal; write 42, :name, \"text\", {:user, 1}, or plain text for a string"}
+         "Invalid key: #{text} is no literal; write 42, :name, \"text\", {:user, 1}, <<\"bytes\">>, #PID<0.1.2>, or plain " <>
+           "text for a string"}
     end
   end
 
-  defp first_hit(table, [key | other_keys], limit, deadline) do
-    case rows(table, key, limit, @max_bytes, deadline) do
-      {[], 0, []} when other_keys != [] -> first_hit(table, other_keys, limit, deadline)
+  defp first_hit(table, [key | other_keys], limit, call) do
+    case rows(table, key, limit, @max_nodes, call) do
+      {[], 0, []} when other_keys != [] -> first_hit(table, other_keys, limit, call)
       found -> found
     end
   end
@@ -307,15 +304,15 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
   defp limit(%{"limit" => limit}) when limit > 0, do: min(limit, @max_limit)
   defp limit(_args), do: @default_limit
 
-  defp sample(table, %{"table" => name} = args, deadline) do
-    size = :ets.info(table, :size)
-    {rows, notes} = keys(table, limit(args), deadline)
+  defp sample(%{table: ets, node: node} = table, %{"table" => name} = args, call) do
+    size = Tables.ets(node, ets, :size)
+    {rows, notes} = some(table, limit(args), call)
 
     {:ok,
      %{
        "operation" => "sample",
        "table" => name,
-       "result" => rows,
+       "result" => texts(rows, table),
        "count" => length(rows),
        "total_size" => if(is_integer(size), do: size, else: 0),
        "truncated" => is_integer(size) and size > length(rows)
@@ -323,128 +320,81 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
      |> note(notes)}
   end
 
-  # Walks over keys. The table is fixed meanwhile, or the key after one that was deleted could not be found. This process
-  # ends with the call, and the fix with it.
-  defp keys(table, limit, deadline) do
-    fixed =
-      step(fn ->
-        :ets.safe_fixtable(table, true)
-        :ets.first(table)
-      end)
-
-    walk(table, fixed, limit, @max_bytes, deadline, [], [])
+  defp some(%{table: ets, node: node} = table, limit, call) do
+    case At.call(node, Rows, :keys, [ets, limit, left_ms(call)], left_ms(call) + @way_ms) do
+      {:ok, keys} -> keys |> Enum.uniq() |> walk(table, limit, call, [], [])
+      :gone -> {[], [@deleted]}
+      _failed -> {[], ["The keys could not be read: they are too large, or reading them took too long."]}
+    end
   end
 
-  defp walk(table, {:ok, key}, left, bytes, deadline, rows, notes)
-       when left > 0 and key != :"$end_of_table" do
-    if now() < deadline do
-      {new, _count, new_notes} = rows(table, key, left, share(bytes, left), deadline)
-      used = new |> Enum.map(&byte_size/1) |> Enum.sum()
-      next = step(fn -> :ets.next(table, key) end)
-
-      walk(
-        table,
-        next,
-        left - length(new),
-        bytes - used,
-        deadline,
-        Enum.reverse(new, rows),
-        notes ++ new_notes
-      )
+  defp walk([key | keys], table, left, call, rows, notes) when left > 0 do
+    if now() < call.deadline do
+      {new, _count, new_notes} = rows(table, key, left, div(@max_nodes, left), call)
+      walk(keys, table, left - length(new), call, Enum.reverse(new, rows), notes ++ new_notes)
     else
       {Enum.reverse(rows), notes ++ ["Time ran out while rows were read."]}
     end
   end
 
-  defp walk(_table, :deleted, _left, _bytes, _deadline, rows, notes),
-    do: {Enum.reverse(rows), notes ++ [@deleted]}
+  defp walk(_keys, _table, _left, _call, rows, notes), do: {Enum.reverse(rows), notes}
 
-  defp walk(_table, _end, _left, _bytes, _deadline, rows, notes), do: {Enum.reverse(rows), notes}
+  defp left_ms(call), do: (call.deadline - now()) |> max(1) |> min(@row_ms)
 
-  # The table may go at any moment, or be made private.
-  defp step(fun) do
-    {:ok, fun.()}
-  rescue
-    ArgumentError -> :deleted
-  end
+  # The rows of one key as excerpts, how many the key has, and notes.
+  defp rows(%{table: ets, node: node} = table, key, limit, nodes, call) do
+    average = average_row(table)
 
-  # Rows that take little leave more for those after them.
-  defp share(bytes, left), do: max(div(bytes, left), @min_row_bytes)
-
-  # The rows of one key as text, how many the key has, and notes.
-  defp rows(table, key, limit, bytes, deadline) do
-    timeout = deadline |> Kernel.-(now()) |> max(1) |> min(@row_ms)
-
-    if too_large?(table) do
-      {[], 0, ["Rows are too large to be read: on average #{average_row(table)} bytes."]}
+    if average > @max_average_row do
+      {[], 0, ["Rows are too large to be read: on average #{average} bytes."]}
     else
-      case Bounded.run(fn -> read(table, key, limit, bytes) end, timeout: timeout, heap_words: @row_heap_words) do
-        {:ok, rows} -> rows
-        {:error, :too_large} -> {[], 1, ["A row was left out: it is too large to be copied."]}
-        {:error, :timeout} -> {[], 1, ["A row was left out: reading it took too long."]}
-        {:error, _failure} -> {[], 0, ["A row could not be read."]}
+      case At.call(node, Rows, :read, [ets, key, limit, nodes, left_ms(call)], left_ms(call) + @way_ms) do
+        {:ok, rows, count} -> {rows, count, []}
+        :too_large -> {[], 1, ["A row was left out: it is too large to be copied."]}
+        :timeout -> {[], 1, ["A row was left out: reading it took too long."]}
+        :pattern -> {[], 0, ["A key that looks like a match pattern can't be read from a bag."]}
+        :gone -> {[], 0, [@deleted]}
+        {:uncopied, count} -> {[], count, [uncopied(count)]}
       end
     end
   end
 
-  defp too_large?(table), do: average_row(table) > @max_average_row
+  defp uncopied(count),
+    do: "A key has #{count} rows; ETS would copy all of them to show some, so none is shown."
 
-  defp average_row(table) do
-    case {:ets.info(table, :memory), :ets.info(table, :size)} do
-      {memory, size} when is_integer(memory) and is_integer(size) and size > 0 -> div(bytes(memory), size)
+  defp average_row(%{table: ets, node: node}) do
+    case {Tables.ets(node, ets, :memory), Tables.ets(node, ets, :size)} do
+      {memory, size} when is_integer(memory) and is_integer(size) and size > 0 -> div(memory * 8, size)
       _empty_or_gone -> 0
     end
   end
 
-  defp read(table, key, limit, bytes) do
-    case :ets.info(table, :type) do
-      type when type in [:set, :ordered_set] ->
-        rows = table |> :ets.lookup(key) |> Enum.map(&text(&1, bytes))
-        {rows, length(rows), []}
+  # First each gets an equal share; what small rows leave goes to those that were cut.
+  defp texts([], _table), do: []
 
-      _bag ->
-        read_bag(table, key, limit, bytes)
-    end
-  rescue
-    ArgumentError -> {[], 0, [@deleted]}
-  end
+  defp texts(rows, table) do
+    options = options(table)
+    share = max(div(@max_bytes, length(rows)), @min_row_bytes)
+    written = Enum.map(rows, &text(&1, share, options))
+    cut = Enum.count(written, fn {_text, whole?} -> not whole? end)
+    used = written |> Enum.map(fn {text, _whole?} -> byte_size(text) end) |> Enum.sum()
+    larger = if cut > 0, do: share + div(max(@max_bytes - used, 0), cut), else: share
 
-  # A pattern with the key in its place visits the rows of that key only. A limit would not bound the work: ETS keeps the
-  # rest of the key's rows, copied, in the continuation. So they are counted first, which copies nothing.
-  defp read_bag(table, key, limit, bytes) do
-    position = :ets.info(table, :keypos)
-
-    if pattern?(key, 0) do
-      {[], 0, ["A key that looks like a match pattern can't be read from a bag."]}
-    else
-      same = [{:"=:=", {:element, position, :"$_"}, {:const, key}}]
-
-      heads =
-        for arity <- position..(position + @bag_arities) do
-          put_elem(:erlang.make_tuple(arity, :_), position - 1, key)
-        end
-
-      count = :ets.select_count(table, Enum.map(heads, &{&1, same, [true]}))
-
-      if count * average_row(table) > @max_bag_bytes do
-        {[], count, ["A key has #{count} rows; ETS would copy all of them to show some, so none is shown."]}
-      else
-        rows = table |> :ets.select(Enum.map(heads, &{&1, same, [:"$_"]})) |> Enum.take(limit)
-        {Enum.map(rows, &text(&1, share(bytes, length(rows)))), count, []}
-      end
+    for {row, {text, whole?}} <- Enum.zip(rows, written) do
+      if whole? or larger < share + @min_row_bytes, do: text, else: row |> text(larger, options) |> elem(0)
     end
   end
 
-  defp text(row, bytes), do: row |> Render.render(max_bytes: bytes) |> elem(0)
+  defp text(row, bytes, options) do
+    {text, summary} = Render.render(row, [max_bytes: bytes] ++ options)
+    {text, not summary.truncated}
+  end
 
-  # Such atoms mean something else in a pattern, and a map there matches larger maps. A deep key isn't searched to its end.
-  defp pattern?(_term, depth) when depth > 20, do: true
-  defp pattern?(:_, _depth), do: true
-  defp pattern?(atom, _depth) when is_atom(atom), do: match?("$" <> _, Atom.to_string(atom))
-  defp pattern?(map, _depth) when is_map(map), do: true
-  defp pattern?(tuple, depth) when is_tuple(tuple), do: tuple |> Tuple.to_list() |> pattern?(depth + 1)
-  defp pattern?([head | tail], depth), do: pattern?(head, depth + 1) or pattern?(tail, depth)
-  defp pattern?(_scalar, _depth), do: false
+  defp options(%{node: node} = table) do
+    known = if table.owner, do: Records.of([table.owner.module, table.name], node), else: %{}
+    inspected = if node == node(), do: &Struct.inspected/1, else: &Derived.inspected(&1, node)
+    [inspected: inspected, records: Records.reader(Map.merge(known, table.records))]
+  end
 
   defp note(result, []), do: result
   defp note(result, notes), do: Map.put(result, "note", notes |> Enum.uniq() |> Enum.join(" "))
