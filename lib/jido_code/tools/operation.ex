@@ -34,7 +34,7 @@ defmodule JidoCode.Tools.Operation do
   exits becomes an error: a handler must be safe under an executor that is linked to it.
   """
 
-  alias JidoCode.Tools.{Arguments, Telemetry}
+  alias JidoCode.Tools.{Arguments, Remote, Telemetry}
 
   # Labels come from the model and go to whoever listens.
   @max_label 100
@@ -85,10 +85,9 @@ defmodule JidoCode.Tools.Operation do
     })
   end
 
-  # Where the work is done. The node is reached through its own struct and not by name, since this module is also lent to
-  # nodes, which reach no others.
-  defp at(%{at_node: true} = spec, %{node: %place{} = node}, _work) do
-    fn args, context -> place.call(node, spec.definition.handler, args, Map.delete(context, :node)) end
+  # Where the work is done: there by the node's own library, or here on what the node lets be seen.
+  defp at(%{at_node: true} = spec, %{node: %Remote{} = node}, work) do
+    fn args, context -> Remote.call(node, spec.definition.handler, work, args, Map.delete(context, :node)) end
   end
 
   defp at(%{at_node: true}, %{node: node}, _work) when node != nil do

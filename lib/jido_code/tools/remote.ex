@@ -4,25 +4,30 @@ defmodule JidoCode.Tools.Remote do
 
       mix jido.tool call get_process_state '{"process": "Shop.Payments"}' --tier privileged --node shop@localhost
 
-  With such a node under `:node` in a call's context, the four tools that look at a running system (`get_process_state`,
-  `inspect_supervisor`, `ets_inspect`, `fetch_elixir_docs`) do their work there, behind the same guards: what is the project's is
-  decided there, a busy process is watched there, a state is rendered and its sensitive fields are hidden there, before it
-  travels. Limits, tiers, consent, the audit trail and the redaction of the whole output are this side's, as ever. All other
-  tools work in the project's folder here.
-
-      session ─► checks ─► worker ── call/4 ──► Service on the node ─► handler.execute
-                              ◄──── redaction ──── answer ────────────┘
+  With such a node under `:node` in a call's context, the tools that look at a running system (`get_process_state`,
+  `inspect_supervisor`, `ets_inspect`, `fetch_elixir_docs`) look at that node, behind the same guards. Limits, tiers, consent, the
+  audit trail and the redaction of the whole output are this side's, as ever. All other tools work in the project's folder here.
 
   A result names the node under `"node"`.
 
-  ## What the node must have
+  ## A node with the library
 
-  The library as a dependency, of the same protocol. When its application is started there too, the values that only that
-  node is known to keep secret are redacted there.
+      session ─► checks ─► worker ── call/5 ──► Service on the node ─► handler.execute
+                              ◄──── redaction ──── answer ────────────┘
 
-  A node without the library can borrow what looking takes (`JidoCode.Tools.Remote.Loader`), if a person consents to loading
-  code there: `--consent-load`. Nothing is written to its disk, and nothing is left a moment after the last call, even when this
-  VM is killed. Exact values that only that node knows to be secret are not covered then, and each answer says so.
+  The handlers work there: a busy process is watched there, sensitive fields are hidden there, before anything travels. Both sides
+  must have the same protocol. When the library's application is started there, the values that only that node is known to keep
+  secret are redacted there.
+
+  ## A node without it, in Elixir or in Erlang alone
+
+      session ─► checks ─► worker ─► handler ── functions of OTP's, one by one ──► the node
+
+  The handlers work here, with this side's settings, and ask the node by functions that every Erlang node has. Processes, trees and
+  lists of tables take no more. To read a state or a row without copying it whole, the node borrows three small modules
+  (`JidoCode.Tools.Remote.Loader`), if a person consents to loading code there: `--consent-load`. Nothing is written to its disk, and
+  no code is left a moment after the last call, even when this VM is killed. What was read travels as it is and is redacted here;
+  exact values that only that node knows to be secret are not covered, and each answer says so. Documentation is read on this side.
 
   ## Connecting
 
@@ -37,12 +42,13 @@ defmodule JidoCode.Tools.Remote do
   ## Errors
 
   Each says what to do about it: the host is unknown, no epmd answers, no node of that name is there (and which are), its port
-  is closed, it refuses the connection (the cookie), it does not answer in time, the connection was lost during the call, it
-  has no library and nobody consented to loading, or its Elixir, OTP or library is of a version that does not fit.
+  is closed, it refuses the connection (the cookie), it does not answer in time, the connection was lost during the call, or its
+  OTP or library is of a version that does not fit.
   """
 
-  alias JidoCode.Tools.Config
-  alias JidoCode.Tools.Remote.{Connection, Loader, Service}
+  alias JidoCode.Tools.Handlers.Elixir.FetchDocs
+  alias JidoCode.Tools.Introspection.At
+  alias JidoCode.Tools.Remote.{Connection, Guest, Loader, Service}
   alias JidoCode.Tools.Security.OutputSanitizer
 
   # The cookie is in a function, so that no report shows it in whatever form it prints its terms.
@@ -137,25 +143,83 @@ defmodule JidoCode.Tools.Remote do
   @spec connect(t()) :: :ok | {:error, String.t()}
   defdelegate connect(remote), to: Connection, as: :ensure
 
+  @typedoc "What a handler does with checked arguments, on the node that its context names or on this one."
+  @type work :: (map(), map() -> {:ok, map()} | {:timeout, map()} | {:error, term()})
+
   @doc """
-  Runs one of the looking handlers on the node, on arguments that were checked. The work ends when the caller does.
+  Runs one of the looking handlers on the node, or its `work` here on what the node lets be seen, on arguments that were
+  checked. The work ends when the caller does.
 
   The answer is the handler's, with `"node"` in a result and what is to be said of the node in its `"note"`; `{:error, text}` when
   the node can't be asked, `{:error, {:timeout, text}}` when it does not answer in time.
   """
-  @spec call(t(), module(), map(), map()) ::
-          {:ok, map()} | {:error, String.t()} | {:error, {:timeout, String.t()}}
-  def call(%__MODULE__{} = remote, handler, args, context) do
+  @spec call(t(), module(), work(), map(), map()) :: {:ok, map()} | {:timeout, map()} | {:error, term()}
+  def call(%__MODULE__{} = remote, handler, work, args, context) do
     with :ok <- connect(remote),
-         {:ok, service} <- Loader.open(remote) do
-      timeout = timeout(handler, args)
-      redactor = if service.redacts?, do: OutputSanitizer
-      options = %{owner: self(), timeout: timeout, redactor: redactor}
-
-      remote.node
-      |> ask(Service, :run, [handler, args, sent(context, service), options], timeout + @way_ms)
-      |> answer(remote, service)
+         {:ok, place} <- Loader.open(remote) do
+      case place do
+        {:there, about} -> remote |> there(about, handler, args, context) |> answer(remote, about)
+        {:here, _lent?} when handler == FetchDocs -> args |> work.(context) |> told([documented_here()])
+        {:here, lent?} -> here(remote, lent?, work, args, context)
+      end
     end
+  end
+
+  defp there(remote, about, handler, args, context) do
+    timeout = timeout(handler, args)
+    redactor = if about.redacts?, do: OutputSanitizer
+    options = %{owner: self(), timeout: timeout, redactor: redactor}
+    context = Map.take(context, [:session_id, :project_namespaces, :wide_reach])
+    ask(remote.node, Service, :run, [handler, args, context, options], timeout + @way_ms)
+  end
+
+  defp here(%{node: node} = remote, lent?, work, args, context) do
+    # What was lent stays for as long as this process works.
+    if lent?, do: ask(node, Guest, :lease, [self()], @way_ms)
+
+    case work.(args, Map.put(context, :at, %{node: node, states?: lent?})) do
+      {kind, result} when kind in [:ok, :timeout] and is_map(result) ->
+        told({kind, result |> own_numbers(node) |> Map.put("node", Atom.to_string(node))}, [unknown_secrets()])
+
+      error ->
+        error
+    end
+  rescue
+    lost in At.Lost -> {:error, explain(lost.reason, remote.node)}
+  end
+
+  # A pid of another node is printed with that node's number here; the node itself, and who gives the pid back, has 0 there.
+  defp own_numbers(result, node) do
+    "<" <> rest = node |> At.call(:erlang, :whereis, [:init]) |> :erlang.pid_to_list() |> List.to_string()
+    [number, _rest] = String.split(rest, ".", parts: 2)
+    replace(result, ["#PID<#{number}.", "#Reference<#{number}."])
+  end
+
+  defp replace(map, foreign) when is_map(map),
+    do: Map.new(map, fn {key, value} -> {key, replace(value, foreign)} end)
+
+  defp replace(list, foreign) when is_list(list), do: Enum.map(list, &replace(&1, foreign))
+
+  defp replace(text, foreign) when is_binary(text) do
+    String.replace(text, foreign, fn prefix -> hd(String.split(prefix, "<")) <> "<0." end)
+  end
+
+  defp replace(other, _foreign), do: other
+
+  defp told({kind, result}, notes) when kind in [:ok, :timeout] do
+    text = [result["note"] | notes] |> Enum.filter(&is_binary/1) |> Enum.join(" ")
+    {kind, if(text == "", do: result, else: Map.put(result, "note", text))}
+  end
+
+  defp told(error, _notes), do: error
+
+  defp documented_here,
+    do:
+      "The node does not have jido_code_tools: this documentation was read on this side, from this project's files."
+
+  defp unknown_secrets do
+    "The node does not have jido_code_tools: values that only it knows to be secret are not redacted, unless their name or " <>
+      "form gives them away."
   end
 
   @doc """
@@ -165,7 +229,7 @@ defmodule JidoCode.Tools.Remote do
   @spec release(t()) :: :ok
   def release(%__MODULE__{node: node}) do
     # A node that has nothing, or does not answer, needs nothing.
-    if node in Node.list(:connected), do: ask(node, Service, :release, [], @way_ms)
+    if node in Node.list(:connected), do: ask(node, Guest, :release, [], @way_ms)
     :ok
   end
 
@@ -175,7 +239,7 @@ defmodule JidoCode.Tools.Remote do
   def way_ms(%__MODULE__{}), do: 10_000
 
   @typedoc false
-  @type failure :: :timeout | :noconnection | :undefined | :crashed
+  @type failure :: :timeout | :noconnection | :undefined | :crashed | atom()
 
   @doc false
   # A function on the node, in a process of its own. What goes wrong there is neither logged nor raised here.
@@ -213,44 +277,21 @@ defmodule JidoCode.Tools.Remote do
     end
   end
 
-  # Of the context only what the handlers read. Nobody has configured a node that borrows what looks at it, so this side's
-  # idea of the project holds there; elsewhere the node's own does, unless this session has one.
-  defp sent(context, %{lent?: true}) do
-    case Map.get(context, :project_namespaces) || Config.get(:project_namespaces) do
-      nil -> Map.take(context, [:session_id])
-      namespaces -> context |> Map.take([:session_id]) |> Map.put(:project_namespaces, namespaces)
-    end
-  end
+  defp answer({:ok, {:ok, {:ok, result}}}, remote, about) when is_map(result),
+    do: told({:ok, Map.put(result, "node", Atom.to_string(remote.node))}, notes(about))
 
-  defp sent(context, _service), do: Map.take(context, [:session_id, :project_namespaces])
+  defp answer({:ok, {:ok, {:error, text}}}, _remote, _about) when is_binary(text), do: {:error, text}
+  defp answer({:ok, {:error, :timeout}}, remote, _about), do: {:error, explain(:timeout, remote.node)}
+  defp answer({:ok, _failed}, remote, _about), do: {:error, explain(:crashed, remote.node)}
+  defp answer({:error, failure}, remote, _about), do: {:error, explain(failure, remote.node)}
 
-  defp answer({:ok, {:ok, {:ok, result}}}, remote, service) when is_map(result) do
-    notes = [result["note"] | notes(service)] |> Enum.filter(&is_binary/1) |> Enum.join(" ")
-    result = Map.put(result, "node", Atom.to_string(remote.node))
-    {:ok, if(notes == "", do: result, else: Map.put(result, "note", notes))}
-  end
-
-  defp answer({:ok, {:ok, {:error, text}}}, _remote, _service) when is_binary(text), do: {:error, text}
-  defp answer({:ok, {:error, :timeout}}, remote, _service), do: {:error, explain(:timeout, remote.node)}
-  defp answer({:ok, _failed}, remote, _service), do: {:error, explain(:crashed, remote.node)}
-
-  # Between the question and the call the modules went: another session of this library let go of them.
-  defp answer({:error, :undefined}, remote, _service) do
-    {:error, "Node #{remote.node} no longer has what looking at it takes. The next call brings it again"}
-  end
-
-  defp answer({:error, failure}, remote, _service), do: {:error, explain(failure, remote.node)}
-
-  defp notes(service) do
+  defp notes(about) do
     [
-      service.lent? &&
-        "The node does not have jido_code_tools: values that only it knows to be secret are not redacted, unless their name or " <>
-          "form gives them away.",
-      not service.lent? and not service.redacts? &&
+      not about.redacts? &&
         "jido_code_tools is not started on the node: values that only it knows to be secret are not redacted, unless their " <>
           "name or form gives them away.",
-      service.version != Service.version() &&
-        "The node has version #{service.version} of jido_code_tools, this side #{Service.version()}."
+      about.version != Service.version() &&
+        "The node has version #{about.version} of jido_code_tools, this side #{Service.version()}."
     ]
   end
 end

@@ -112,7 +112,7 @@ defmodule JidoCode.Tools.RemoteTest do
       assert {:ok, tree} = call(remote, "inspect_supervisor", %{"supervisor" => "Till.Supervisor"})
       assert Enum.map(tree["children"], & &1["id"]) == ["Till.Prices", "Till.Drawer", "Till.Stuck"]
 
-      assert {:ok, %{"result" => [%{"name" => ":till_prices"}]}} =
+      assert {:ok, %{"result" => [%{"name" => "till_prices"}]}} =
                call(remote, "ets_inspect", %{"operation" => "list"})
 
       assert {:ok, %{"result" => rows, "node" => _}} =
@@ -200,11 +200,44 @@ defmodule JidoCode.Tools.RemoteTest do
       %{peer: peer, before: traces(peer)}
     end
 
-    test "is left alone without consent", %{peer: peer, before: before} do
-      assert {:error, text} = call(remote(peer.name), "get_process_state", %{"process" => "Till.Drawer"})
-      assert text =~ "does not have jido_code_tools"
+    test "is looked at without consent as far as nothing need be loaded", %{peer: peer, before: before} do
+      remote = remote(peer.name)
+      assert {:ok, drawer} = call(remote, "get_process_state", %{"process" => "Till.Drawer"})
+      assert %{"state" => nil, "type" => "genserver", "process_info" => info} = drawer
+      assert drawer["note"] =~ "does not have jido_code_tools"
+      assert drawer["note"] =~ "--consent-load"
+      assert info["parent"] == "Till.Supervisor"
+
+      assert {:ok, tree} = call(remote, "inspect_supervisor", %{"supervisor" => "Till.Supervisor"})
+      assert Enum.map(tree["children"], & &1["id"]) == ["Till.Prices", "Till.Drawer", "Till.Stuck"]
+      # Pids are printed as the node prints them, and taken back.
+      assert [%{"pid" => pid} | _] = tree["children"]
+
+      assert pid ==
+               inspect(Peers.on(peer, :erlang, :whereis, [Till.Prices])) |> String.replace(~r/<\d+/, "<0")
+
+      assert {:ok, %{"process_info" => info}} = call(remote, "get_process_state", %{"process" => pid})
+      assert info["registered_name"] == "Till.Prices" and info["pid"] == pid
+
+      assert {:ok, %{"result" => [%{"name" => "till_prices", "size" => 2}]}} =
+               call(remote, "ets_inspect", %{"operation" => "list"})
+
+      assert {:error, text} =
+               call(remote, "ets_inspect", %{"operation" => "sample", "table" => "till_prices"})
+
       assert text =~ "--consent-load"
       assert traces(peer) == before
+    end
+
+    test "this side's settings hold for what it shows", %{peer: peer} do
+      remote = remote(peer.name, consent_load: true)
+      assert {:ok, %{"state" => state}} = call(remote, "get_process_state", %{"process" => "Till.Drawer"})
+      assert state =~ "coins: 12"
+
+      Application.put_env(:jido_code_tools, :redaction_fields, ["coins"])
+      on_exit(fn -> Application.delete_env(:jido_code_tools, :redaction_fields) end)
+      assert {:ok, %{"state" => state}} = call(remote, "get_process_state", %{"process" => "Till.Drawer"})
+      assert state =~ ~s(coins: "[REDACTED]")
     end
 
     test "borrows what looking takes, and gives it back", %{peer: peer, before: before} do
@@ -230,8 +263,10 @@ defmodule JidoCode.Tools.RemoteTest do
                  "key" => ":bread"
                })
 
-      assert {:ok, %{"docs" => [_]}} =
+      assert {:ok, %{"docs" => [_], "note" => note}} =
                call(remote, "fetch_elixir_docs", %{"module" => "Enum", "function" => "sum"})
+
+      assert note =~ "read on this side"
 
       assert {:error, blocked} = call(remote, "get_process_state", %{"process" => "code_server"})
       assert blocked =~ "blocked"
@@ -301,21 +336,25 @@ defmodule JidoCode.Tools.RemoteTest do
     end
 
     test "another session's consent is not this one's", %{peer: peer} do
-      assert {:ok, _} =
-               call(remote(peer.name, consent_load: true), "get_process_state", %{"process" => "Till.Drawer"})
+      args = %{"process" => "Till.Drawer"}
 
-      assert {:error, text} = call(remote(peer.name), "get_process_state", %{"process" => "Till.Drawer"})
-      assert text =~ "--consent-load"
+      assert {:ok, %{"state" => "%{" <> _}} =
+               call(remote(peer.name, consent_load: true), "get_process_state", args)
+
+      assert {:ok, %{"state" => nil, "note" => note}} = call(remote(peer.name), "get_process_state", args)
+      assert note =~ "--consent-load"
     end
 
     test "its own modules of the same names are not written over", %{peer: peer} do
-      Peers.on(peer, Code, :compile_string, ["defmodule JidoCode.Tools.Render do def render(_), do: :old end"])
+      Peers.on(peer, Code, :compile_string, [
+        "defmodule JidoCode.Tools.Introspection.Excerpt do def take(_), do: :old end"
+      ])
 
       assert {:error, text} =
                call(remote(peer.name, consent_load: true), "get_process_state", %{"process" => "Till.Drawer"})
 
       assert text =~ "a version of jido_code_tools that this one"
-      assert Peers.on(peer, JidoCode.Tools.Render, :render, [1]) == :old
+      assert Peers.on(peer, JidoCode.Tools.Introspection.Excerpt, :take, [1]) == :old
     end
 
     test "this side's idea of the project holds there", %{peer: peer} do
@@ -429,16 +468,11 @@ defmodule JidoCode.Tools.RemoteTest do
   describe "versions" do
     test "code compiled here is not given to a runtime that it was not made for" do
       otp = :erlang.system_info(:otp_release) |> List.to_integer()
-      check = &Loader.check_versions(:a@b, &1, &2)
-
-      assert check.(otp, System.version()) == :ok
-      assert check.(otp + 2, System.version()) == :ok
-      assert {:error, text} = check.(otp - 1, System.version())
+      assert Loader.check_version(:a@b, otp) == :ok
+      assert Loader.check_version(:a@b, otp + 2) == :ok
+      assert {:error, text} = Loader.check_version(:a@b, otp - 1)
       assert text =~ "runs OTP #{otp - 1}"
-      assert {:error, _text} = check.(otp + 3, System.version())
-      assert {:error, text} = check.(otp, "1.10.4")
-      assert text =~ "runs Elixir 1.10.4"
-      assert check.(otp, "1.99.0") == :ok
+      assert {:error, _text} = Loader.check_version(:a@b, otp + 3)
     end
 
     test "a library of another protocol, and of another version" do
@@ -458,7 +492,7 @@ defmodule JidoCode.Tools.RemoteTest do
         ])
       end
 
-      about = %{protocol: Service.protocol() + 1, version: "9.0.0", lent?: false, redacts?: true}
+      about = %{protocol: Service.protocol() + 1, version: "9.0.0", redacts?: true}
       service.(about)
       assert {:error, text} = call(remote, "get_process_state", %{"process" => "Till.Drawer"})
       assert text =~ "Bring both to the same version"
@@ -473,13 +507,84 @@ defmodule JidoCode.Tools.RemoteTest do
     end
   end
 
-  test "a node that runs no Elixir says so" do
-    peer = Peers.start!(app: false, elixir: false)
+  describe "a node of Erlang alone" do
+    @programs """
+    -module(till).
+    -export([start/0, init/1, handle_call/3, handle_cast/2]).
+    -behaviour(gen_server).
+    -record(drawer, {coins = 0, password, notes = []}).
+    start() -> {ok, Pid} = gen_server:start({local, till_drawer}, ?MODULE, [], []), Pid.
+    init([]) ->
+        ets:new(till_rows, [named_table, protected]),
+        ets:insert(till_rows, [{{resource, <<"/">>, queue, <<"q">>}, 7}, {self(), me}]),
+        {ok, #drawer{coins = 12, password = "hunter2"}}.
+    handle_call(_, _, State) -> {reply, ok, State}.
+    handle_cast(_, State) -> {noreply, State}.
+    """
 
-    assert {:error, text} =
-             call(remote(peer.name, consent_load: true), "fetch_elixir_docs", %{"module" => "Enum"})
+    setup do
+      peer = Peers.start!(app: false, elixir: false)
+      folder = Tree.new!(%{"till.erl" => @programs})
+      file = String.to_charlist(Path.join(folder, "till"))
 
-    assert text =~ "runs no Elixir"
+      {:ok, :till} =
+        Peers.on(peer, :compile, :file, [file, [:debug_info, outdir: String.to_charlist(folder)]])
+
+      true = Peers.on(peer, :code, :add_path, [String.to_charlist(folder)])
+      application = {:application, :till, vsn: ~c"1", modules: [:till], registered: [], applications: []}
+      :ok = Peers.on(peer, :application, :load, [application])
+      Peers.on(peer, :till, :start, [])
+      %{peer: peer, remote: remote(peer.name, consent_load: true), before: traces(peer)}
+    end
+
+    test "is looked at, in its own spelling, and keeps no code", %{peer: peer, remote: remote, before: before} do
+      put_linger(300)
+
+      for name <- ["till_drawer", ":till_drawer", "'till_drawer'"] do
+        assert {:ok, drawer} = call(remote, "get_process_state", %{"process" => name})
+        assert drawer["state"] == ~S(#drawer{coins: 12, password: "[REDACTED]", notes: []})
+        assert drawer["process_info"]["dictionary_keys"] == []
+      end
+
+      assert {:ok, %{"result" => [table]}} = call(remote, "ets_inspect", %{"operation" => "list"})
+      assert %{"name" => "till_rows", "protection" => "protected", "owner" => ":till_drawer"} = table
+
+      for key <- [~S({:resource, <<"/">>, :queue, "q"}), ~S({resource, <<"/">>, queue, <<"q">>})] do
+        assert {:ok, %{"result" => [row]}} = lookup(remote, key)
+        assert row =~ ~S({{:resource, "/", :queue, "q"}, 7})
+      end
+
+      assert {:ok, %{"result" => rows}} =
+               call(remote, "ets_inspect", %{"operation" => "sample", "table" => "till_rows"})
+
+      # A pid that is shown can be asked for.
+      assert [_, pid] = rows |> Enum.join() |> then(&Regex.run(~r/(#PID<0\.\d+\.\d+>), :me/, &1))
+      assert {:ok, %{"result" => [_]}} = lookup(remote, pid)
+
+      assert {:ok, %{"process_info" => %{"registered_name" => ":till_drawer"}}} =
+               call(remote, "get_process_state", %{"process" => pid})
+
+      assert {:error, blocked} = call(remote, "inspect_supervisor", %{"supervisor" => "kernel_sup"})
+      assert blocked =~ "blocked"
+
+      eventually(fn -> traces(peer) == before end)
+    end
+
+    test "atoms that the node does not have are not made there", %{peer: peer, remote: remote} do
+      assert {:error, _} = call(remote, "get_process_state", %{"process" => "unheard_of_0"})
+      assert {:error, _} = lookup(remote, "{unheard_of_key_0, 1}")
+      count = Peers.on(peer, :erlang, :system_info, [:atom_count])
+
+      for n <- 1..50 do
+        assert {:error, _} = call(remote, "get_process_state", %{"process" => "unheard_of_#{n}"})
+        assert {:error, _} = lookup(remote, "{unheard_of_key_#{n}, 1}")
+      end
+
+      assert Peers.on(peer, :erlang, :system_info, [:atom_count]) == count
+    end
+
+    defp lookup(remote, key),
+      do: call(remote, "ets_inspect", %{"operation" => "lookup", "table" => "till_rows", "key" => key})
   end
 
   test "this VM is no open door, and its name tells nobody's cookie", %{shared: peer} do

@@ -23,6 +23,8 @@ defmodule JidoCode.Tools.Introspection.At do
     :erpc.call(node, module, function, args, timeout)
   catch
     :error, {:erpc, reason} -> raise Lost, node: node, reason: reason
+    :error, {:exception, reason, _stacktrace} -> :erlang.error(reason)
+    :exit, {:exception, reason} -> exit(reason)
   end
 
   @doc "Raises again what ended the work of a process that looked at another node, if it was that the node did not answer."

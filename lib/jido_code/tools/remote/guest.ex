@@ -7,6 +7,8 @@ defmodule JidoCode.Tools.Remote.Guest do
   the node when the VM that lent the modules is gone, however it went.
 
   Only code that nobody runs is purged: a process that is being looked at is never hurt.
+
+  This module is lent itself, to nodes of Erlang alone too, so it calls nothing but functions of OTP.
   """
 
   # Tells lent modules from those that the node has by itself.
@@ -29,11 +31,11 @@ defmodule JidoCode.Tools.Remote.Guest do
   @doc "Starts keeping `modules`; an error when somebody does. `linger` in milliseconds is how long they stay unused."
   @spec start([module()], pos_integer()) :: :ok | :error
   def start(modules, linger) do
-    {guest, monitor} = spawn_monitor(__MODULE__, :init, [modules, linger, self()])
+    {guest, monitor} = :erlang.spawn_monitor(__MODULE__, :init, [modules, linger, self()])
 
     receive do
       {^guest, :ready} ->
-        Process.demonitor(monitor, [:flush])
+        :erlang.demonitor(monitor, [:flush])
         :ok
 
       {:DOWN, ^monitor, :process, ^guest, _reason} ->
@@ -57,26 +59,26 @@ defmodule JidoCode.Tools.Remote.Guest do
   end
 
   defp request(request) do
-    case Process.whereis(__MODULE__) do
-      nil -> :none
+    case :erlang.whereis(__MODULE__) do
+      :undefined -> :none
       guest -> request(guest, request)
     end
   end
 
   defp request(guest, request) do
-    monitor = Process.monitor(guest)
+    monitor = :erlang.monitor(:process, guest)
     send(guest, {request, self(), monitor})
 
     receive do
       {^monitor, :ok} ->
-        Process.demonitor(monitor, [:flush])
+        :erlang.demonitor(monitor, [:flush])
         :ok
 
       {:DOWN, ^monitor, :process, ^guest, _reason} ->
         :gone
     after
       @answer_ms ->
-        Process.demonitor(monitor, [:flush])
+        :erlang.demonitor(monitor, [:flush])
         :gone
     end
   end
@@ -85,8 +87,8 @@ defmodule JidoCode.Tools.Remote.Guest do
   @spec init([module()], pos_integer(), pid()) :: term()
   def init(modules, linger, starter) do
     # The starter's group leader is on the node that lends.
-    Process.group_leader(self(), Process.whereis(:init))
-    Process.register(self(), __MODULE__)
+    :erlang.group_leader(:erlang.whereis(:init), self())
+    :erlang.register(__MODULE__, self())
     send(starter, {self(), :ready})
     keep(%{modules: modules, linger: linger, leases: %{}})
   end
@@ -98,16 +100,16 @@ defmodule JidoCode.Tools.Remote.Guest do
         keep(state)
 
       {{:lease, pid}, from, tag} ->
-        lease = Process.monitor(pid)
+        lease = :erlang.monitor(:process, pid)
         send(from, {tag, :ok})
-        keep(put_in(state.leases[lease], pid))
+        keep(%{state | leases: :maps.put(lease, pid, state.leases)})
 
       {:release, from, tag} ->
         send(from, {tag, :ok})
-        keep(%{state | linger: min(state.linger, @release_ms)})
+        keep(%{state | linger: :erlang.min(state.linger, @release_ms)})
 
       {:DOWN, lease, :process, _pid, _reason} ->
-        keep(%{state | leases: Map.delete(state.leases, lease)})
+        keep(%{state | leases: :maps.remove(lease, state.leases)})
 
       _stray ->
         keep(state)
@@ -119,7 +121,7 @@ defmodule JidoCode.Tools.Remote.Guest do
   # Nobody may lend while the modules go; the runtime frees the lock when this process has ended.
   defp leave(state) do
     if :global.set_lock(lock(self()), [node()], 0) do
-      lent = Enum.filter(state.modules, &lent?/1)
+      lent = :lists.filter(&lent?/1, state.modules)
       # A module with old code is not deleted.
       :lists.foreach(&:code.soft_purge/1, lent)
       :lists.foreach(&:code.delete/1, lent)

@@ -1,55 +1,21 @@
 defmodule JidoCode.Tools.Remote.Loader do
   @moduledoc """
-  Finds what answers on a node (`JidoCode.Tools.Remote.Service`), and lends it to a node that has none.
+  Finds what answers on a node (`JidoCode.Tools.Remote.Service`); and lends to a node without the library what looking takes there.
 
-  Lent are the handlers that look and what they need: modules without native code, which call nothing but OTP, Elixir and each
-  other. They are loaded into memory, all or none, under a lock of the node, and never over modules that the node has by
-  itself. `JidoCode.Tools.Remote.Guest` takes them out again.
+  Such a node is looked at from here, by functions that every Erlang node has. Only what can't be done from afar is lent, if a
+  person consents: taking a bounded excerpt of a state or of a row where it is. These are three small modules that call nothing
+  but OTP, so that Erlang nodes without Elixir take them as well. They are loaded into memory, all or none, under a lock of the
+  node, and never over modules that the node has by itself. `JidoCode.Tools.Remote.Guest` takes them out again.
 
-  `config :jido_code_tools, node_linger_ms:` (default 30,000) is how long they stay after the last call.
+  `config :jido_code_tools, node_linger_ms:` (default 30,000) is how long they stay after the last call. Unloading takes out the
+  code; the few atoms in it stay, as atoms do.
   """
 
   alias JidoCode.Tools.{Config, Remote}
+  alias JidoCode.Tools.Introspection.{Excerpt, Rows}
   alias JidoCode.Tools.Remote.{Guest, Service}
 
-  @lent [
-    JidoCode.Tools.Arguments,
-    JidoCode.Tools.Behaviours.SecureHandler,
-    JidoCode.Tools.Config,
-    JidoCode.Tools.Config.Table,
-    JidoCode.Tools.Config.Type,
-    JidoCode.Tools.Definitions.Elixir,
-    JidoCode.Tools.Handlers.Elixir,
-    JidoCode.Tools.Handlers.Elixir.Constants,
-    JidoCode.Tools.Handlers.Elixir.EtsInspect,
-    JidoCode.Tools.Handlers.Elixir.FetchDocs,
-    JidoCode.Tools.Handlers.Elixir.ProcessState,
-    JidoCode.Tools.Handlers.Elixir.SupervisorTree,
-    JidoCode.Tools.Introspection.At,
-    JidoCode.Tools.Introspection.Bounded,
-    JidoCode.Tools.Introspection.Docs,
-    JidoCode.Tools.Introspection.Excerpt,
-    JidoCode.Tools.Introspection.Facts,
-    JidoCode.Tools.Introspection.Literal,
-    JidoCode.Tools.Introspection.Markup,
-    JidoCode.Tools.Introspection.Names,
-    JidoCode.Tools.Introspection.Observer,
-    JidoCode.Tools.Introspection.Ownership,
-    JidoCode.Tools.Introspection.Pace,
-    JidoCode.Tools.Introspection.Reach,
-    JidoCode.Tools.Introspection.Records,
-    JidoCode.Tools.Introspection.State,
-    JidoCode.Tools.Operation,
-    JidoCode.Tools.Remote.Guest,
-    JidoCode.Tools.Remote.Service,
-    JidoCode.Tools.Render,
-    JidoCode.Tools.Render.Derived,
-    JidoCode.Tools.Render.Layout,
-    JidoCode.Tools.Render.SensitiveName,
-    JidoCode.Tools.Render.Struct,
-    JidoCode.Tools.Render.Text,
-    JidoCode.Tools.Telemetry
-  ]
+  @lent [Excerpt, Rows, Guest]
 
   @ask_ms 8_000
   @load_ms 10_000
@@ -60,35 +26,35 @@ defmodule JidoCode.Tools.Remote.Loader do
   # The runtime loads what was compiled for it or for one of the two releases before.
   @newer_otp 2
 
+  @typedoc """
+  Where the looking is done: on the node by its own library, or from here, with or without what was lent for it.
+  """
+  @type place :: {:there, Service.about()} | {:here, lent? :: boolean()}
+
   @doc "The modules that a node can borrow."
   @spec modules() :: [module()]
   def modules, do: @lent
 
-  @doc "What answers on the node, lent to it first if need be."
-  @spec open(Remote.t()) :: {:ok, Service.about()} | {:error, String.t() | {:timeout, String.t()}}
+  @doc "Where to look at the node. What can be lent to it is, with consent."
+  @spec open(Remote.t()) :: {:ok, place()} | {:error, String.t() | {:timeout, String.t()}}
   def open(%Remote{node: node} = remote) do
     case about(node) do
-      # Lent to it by another session: that one's consent is not this one's.
-      {:ok, %{lent?: true} = about} -> with :ok <- consented(remote), do: fits(about, node)
       {:ok, about} -> fits(about, node)
-      :none -> with :ok <- consented(remote), :ok <- bearable(node), do: lend(node)
+      :none -> if remote.consent_load, do: borrow(node), else: {:ok, {:here, false}}
       {:error, failure} -> {:error, Remote.explain(failure, node)}
     end
   end
 
   defp about(node) do
     case Remote.ask(node, Service, :open, [], @ask_ms) do
-      {:ok, :going} -> :none
       {:ok, about} -> {:ok, about}
       {:error, :undefined} -> :none
-      # It may be on its way out with its modules.
-      {:error, :crashed} -> :none
       {:error, failure} -> {:error, failure}
     end
   end
 
-  defp fits(%{protocol: protocol, version: _, lent?: _, redacts?: _} = about, node) do
-    if protocol == Service.protocol(), do: {:ok, about}, else: {:error, other_version(node)}
+  defp fits(%{protocol: protocol, version: _, redacts?: _} = about, node) do
+    if protocol == Service.protocol(), do: {:ok, {:there, about}}, else: {:error, other_version(node)}
   end
 
   defp fits(_unknown, node), do: {:error, other_version(node)}
@@ -97,55 +63,38 @@ defmodule JidoCode.Tools.Remote.Loader do
     "Node #{node} has a version of jido_code_tools that this one (#{Service.version()}) can't talk to. Bring both to the same version"
   end
 
-  defp consented(%Remote{consent_load: true}), do: :ok
-
-  defp consented(%Remote{node: node}) do
-    {:error,
-     "Node #{node} does not have jido_code_tools. Add it there as a dependency, or let a person allow this session to load " <>
-       "what looking takes into that node's memory for the time of the calls: --consent-load"}
+  # Lent already, perhaps by another session, or lent now.
+  defp borrow(node) do
+    case Remote.ask(node, Guest, :touch, [], @ask_ms) do
+      {:ok, :ok} -> {:ok, {:here, true}}
+      {:ok, _going} -> with :ok <- bearable(node), do: lend(node)
+      {:error, :undefined} -> with :ok <- bearable(node), do: lend(node)
+      # It may be on its way out with its modules.
+      {:error, :crashed} -> with :ok <- bearable(node), do: lend(node)
+      {:error, failure} -> {:error, Remote.explain(failure, node)}
+    end
   end
 
   # Whether the node can run modules that were compiled here.
   defp bearable(node) do
-    with {:ok, otp} <- fact(node, :erlang, :system_info, [:otp_release]),
-         {:ok, elixir} <- fact(node, System, :version, []) do
-      check_versions(node, otp |> List.to_integer(), elixir)
-    end
-  end
-
-  defp fact(node, module, function, args) do
-    case Remote.ask(node, module, function, args, @ask_ms) do
-      {:ok, value} -> {:ok, value}
-      {:error, :undefined} -> {:error, "Node #{node} runs no Elixir; only nodes that do can be looked at"}
+    case Remote.ask(node, :erlang, :system_info, [:otp_release], @ask_ms) do
+      {:ok, otp} -> check_version(node, List.to_integer(otp))
       {:error, failure} -> {:error, Remote.explain(failure, node)}
     end
   end
 
   @doc false
-  @spec check_versions(node(), pos_integer(), String.t()) :: :ok | {:error, String.t()}
-  def check_versions(node, otp, elixir) do
+  @spec check_version(node(), pos_integer()) :: :ok | {:error, String.t()}
+  def check_version(node, otp) do
     here = :erlang.system_info(:otp_release) |> List.to_integer()
 
-    cond do
-      otp not in here..(here + @newer_otp) ->
-        {:error,
-         "Node #{node} runs OTP #{otp}, and modules compiled here with OTP #{here} can't be loaded there. Use the node's version " <>
-           "here, or add jido_code_tools there as a dependency"}
-
-      older?(elixir, System.version()) ->
-        {:error,
-         "Node #{node} runs Elixir #{elixir}, and modules compiled here with Elixir #{System.version()} may need more. Use the " <>
-           "node's version here, or add jido_code_tools there as a dependency"}
-
-      true ->
-        :ok
+    if otp in here..(here + @newer_otp) do
+      :ok
+    else
+      {:error,
+       "Node #{node} runs OTP #{otp}, and modules compiled here with OTP #{here} can't be loaded there. Use the node's version " <>
+         "here, or look without --consent-load: processes, trees and lists of tables are shown, states and rows are not"}
     end
-  end
-
-  # Patches of one minor version are the same to compiled code.
-  defp older?(elixir, than) do
-    minor = fn version -> with {:ok, parsed} <- Version.parse(version), do: {parsed.major, parsed.minor} end
-    minor.(elixir) < minor.(than)
   end
 
   defp lend(node), do: lend(node, System.monotonic_time(:millisecond) + @wait_ms)
@@ -172,23 +121,25 @@ defmodule JidoCode.Tools.Remote.Loader do
 
   # Under the lock: another session may have been faster.
   defp lend_once(node) do
-    with :none <- about(node),
-         :ok <- nothing_else(node),
-         :ok <- load(node),
-         linger = Config.get(:node_linger_ms),
-         {:ok, :ok} <- Remote.ask(node, Guest, :start, [@lent, linger], @ask_ms),
-         {:ok, about} <- about(node) do
-      fits(about, node)
-    else
-      {:ok, :error} -> {:error, Remote.explain(:crashed, node)}
-      {:ok, about} -> fits(about, node)
-      {:error, failure} when is_atom(failure) -> {:error, Remote.explain(failure, node)}
-      {:error, text} -> {:error, text}
-      :none -> {:error, Remote.explain(:crashed, node)}
+    case Remote.ask(node, Guest, :touch, [], @ask_ms) do
+      {:ok, :ok} -> {:ok, {:here, true}}
+      _nobody_keeps_them -> load_and_keep(node)
     end
   end
 
-  # An older version of the library, which has no service, is not written over.
+  defp load_and_keep(node) do
+    with :ok <- nothing_else(node),
+         :ok <- load(node),
+         {:ok, :ok} <- Remote.ask(node, Guest, :start, [@lent, Config.get(:node_linger_ms)], @ask_ms) do
+      {:ok, {:here, true}}
+    else
+      {:ok, :error} -> {:error, Remote.explain(:crashed, node)}
+      {:error, failure} when is_atom(failure) -> {:error, Remote.explain(failure, node)}
+      {:error, text} -> {:error, text}
+    end
+  end
+
+  # Modules of another version of the library, which has no service, are not written over.
   defp nothing_else(node) do
     with {:ok, places} <- Remote.ask(node, :lists, :map, [&:code.which/1, @lent], @ask_ms) do
       if Enum.all?(places, &(&1 in [:non_existing, Guest.origin()])),

@@ -1,11 +1,11 @@
 defmodule JidoCode.Tools.Remote.LoaderTest do
   use ExUnit.Case, async: true
 
-  alias JidoCode.Tools.Handlers.Elixir.{EtsInspect, FetchDocs, ProcessState, SupervisorTree}
-  alias JidoCode.Tools.Remote.{Loader, Service}
+  alias JidoCode.Tools.Introspection.{Excerpt, Rows}
+  alias JidoCode.Tools.Remote.{Guest, Loader}
 
-  # What every node that runs Elixir has.
-  @everywhere [:kernel, :stdlib, :compiler, :elixir]
+  # What every node of Erlang has.
+  @everywhere [:kernel, :stdlib]
 
   # Newer Mix takes the applications that a project does not depend on from the code path.
   @compile {:no_warn_undefined, :xref}
@@ -27,7 +27,7 @@ defmodule JidoCode.Tools.Remote.LoaderTest do
     %{calls: for({{from, _, _}, to} <- edges, is_tuple(to), uniq: true, do: {from, to})}
   end
 
-  test "what is lent calls nothing but OTP, Elixir and itself, so no native code", %{calls: calls} do
+  test "what is lent calls nothing but OTP and itself, so no Elixir and no native code", %{calls: calls} do
     outside =
       for {_from, {to, _, _} = function} <- calls,
           # Modules that only the call itself knows, and fields of maps.
@@ -36,14 +36,7 @@ defmodule JidoCode.Tools.Remote.LoaderTest do
           uniq: true,
           do: function
 
-    # The last is called where it is loaded; the others read files, and are called where the library itself is.
-    assert outside == [
-             {JidoCode.Tools.Host, :helpers, 0},
-             {JidoCode.Tools.PlainFile, :find, 2},
-             {JidoCode.Tools.PlainFile, :read, 2},
-             {JidoCode.Tools.PlainFile, :identities, 1},
-             {:telemetry, :execute, 3}
-           ]
+    assert outside == []
   end
 
   test "and nothing in it reaches for other nodes", %{calls: calls} do
@@ -51,7 +44,7 @@ defmodule JidoCode.Tools.Remote.LoaderTest do
   end
 
   test "no more is lent than looking takes", %{calls: calls} do
-    needed = closure([Service, ProcessState, SupervisorTree, EtsInspect, FetchDocs], calls, MapSet.new())
+    needed = closure([Excerpt, Rows, Guest], calls, MapSet.new())
     assert Enum.sort(Loader.modules()) == Enum.sort(needed)
   end
 

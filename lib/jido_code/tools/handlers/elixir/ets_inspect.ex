@@ -104,9 +104,12 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
       {:error, :timeout} ->
         {:error, {:timeout, "The tables could not be read in time"}}
 
+      {:error, :too_large} ->
+        {:error, "The tables could not be read: too much data"}
+
       {:error, failure} ->
         At.raise_lost(failure)
-        {:error, "The tables could not be read: too much data"}
+        {:error, {:failed, "its worker ended"}}
     end
   end
 

@@ -95,9 +95,12 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
         {:error, :timeout} ->
           {:error, {:timeout, "Process #{name} did not let itself be looked at within #{timeout} ms"}}
 
+        {:error, :too_large} ->
+          {:error, "Process #{name} can't be looked at: too much data about it"}
+
         {:error, failure} ->
           At.raise_lost(failure)
-          {:error, "Process #{name} can't be looked at: too much data about it"}
+          {:error, {:failed, "its worker ended"}}
       end
     end
   end

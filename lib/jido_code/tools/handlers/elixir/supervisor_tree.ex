@@ -86,9 +86,12 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
         {:error, :timeout} ->
           {:error, {:timeout, "Supervisor #{name} did not let itself be looked at in time"}}
 
+        {:error, :too_large} ->
+          {:error, "Supervisor #{name} can't be looked at: too much data about its children"}
+
         {:error, failure} ->
           At.raise_lost(failure)
-          {:error, "Supervisor #{name} can't be looked at: too much data about its children"}
+          {:error, {:failed, "its worker ended"}}
       end
     end
   end
