@@ -270,9 +270,9 @@ defmodule Mix.Tasks.Jido.ToolTest do
       look = ["call", "get_process_state", ~s({"process": "Till.Drawer"}), "--tier", "privileged", "--json"]
       there = ["--node", peer.name, "--cookie-file", cookie]
 
-      {1, output, _errors} = run(look ++ there)
-      assert [%{"ok" => false, "error" => error}] = lines(output)
-      assert error =~ "--consent-load"
+      {0, output, _errors} = run(look ++ there)
+      assert [%{"ok" => true, "result" => %{"state" => nil, "note" => note}}] = lines(output)
+      assert note =~ "--consent-load"
 
       {0, output, _errors} = run(look ++ there ++ ["--consent-load"])
       assert [%{"ok" => true, "result" => %{"node" => name, "state" => state}}] = lines(output)
@@ -280,7 +280,7 @@ defmodule Mix.Tasks.Jido.ToolTest do
       assert state =~ "coins: 12"
 
       CommandProcesses.eventually(fn ->
-        Peers.on(peer, :code, :is_loaded, [JidoCode.Tools.Render]) == false
+        Peers.on(peer, :code, :is_loaded, [JidoCode.Tools.Introspection.Excerpt]) == false
       end)
     end
 

@@ -34,21 +34,23 @@ defmodule JidoCode.Tools.Introspection.Rows do
   def read(table, key, limit, budget, timeout),
     do: limited(fn -> excerpts(table, key, limit, budget) end, timeout)
 
-  @doc "The keys of the first `limit` rows, without copying the rows."
+  @doc "The first `limit` keys, without copying a row."
   @spec keys(:ets.table(), pos_integer(), pos_integer()) :: {:ok, [term()]} | :gone | :too_large | :timeout
   def keys(table, limit, timeout), do: limited(fn -> first_keys(table, limit) end, timeout)
 
+  # A walk by keys copies keys only, where a pattern would copy the rows. The table is fixed meanwhile, or the key after one
+  # that was deleted could not be found; the fix ends with this process.
   defp first_keys(table, limit) do
-    position = :ets.info(table, :keypos)
-
-    case :ets.select(table, [{:"$1", [], [{:element, position, :"$1"}]}], limit) do
-      {keys, _continuation} -> {:ok, keys}
-      :"$end_of_table" -> {:ok, []}
-    end
+    :ets.safe_fixtable(table, true)
+    {:ok, walk(table, :ets.first(table), limit, [])}
   catch
     # The table went, or was made private.
     :error, _reason -> :gone
   end
+
+  defp walk(_table, :"$end_of_table", _left, keys), do: :lists.reverse(keys)
+  defp walk(_table, _key, 0, keys), do: :lists.reverse(keys)
+  defp walk(table, key, left, keys), do: walk(table, :ets.next(table, key), left - 1, [key | keys])
 
   defp limited(work, timeout) do
     options = [:monitor, {:max_heap_size, heap_limit()}, {:fullsweep_after, 0}]

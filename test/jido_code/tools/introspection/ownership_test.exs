@@ -103,7 +103,7 @@ defmodule JidoCode.Tools.Introspection.OwnershipTest do
                )
 
       assert {:ok, %{"result" => tables}} = EtsInspect.execute(%{"operation" => "list"}, %{})
-      assert ":some_worker_table" in Enum.map(tables, & &1["name"])
+      assert "some_worker_table" in Enum.map(tables, & &1["name"])
     end
 
     test "so is a process with one of its modules, or a name below them, wherever it runs" do

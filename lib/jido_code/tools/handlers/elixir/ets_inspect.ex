@@ -325,7 +325,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
 
   defp some(%{table: ets, node: node} = table, limit, call) do
     case At.call(node, Rows, :keys, [ets, limit, left_ms(call)], left_ms(call) + @way_ms) do
-      {:ok, keys} -> keys |> Enum.uniq() |> walk(table, limit, call, [], [])
+      {:ok, keys} -> walk(keys, table, limit, call, [], [])
       :gone -> {[], [@deleted]}
       _failed -> {[], ["The keys could not be read: they are too large, or reading them took too long."]}
     end
