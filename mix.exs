@@ -36,7 +36,7 @@ defmodule JidoCodeTools.MixProject do
       package: [
         licenses: ["Apache-2.0"],
         files:
-          ~w(lib guides mix.exs README.md CHANGELOG.md LICENSE setup.sh .formatter.exs priv/exunit priv/mix) ++
+          ~w(lib guides mix.exs README.md CHANGELOG.md LICENSE setup.sh .formatter.exs priv/channel.exs priv/exunit priv/mix) ++
             ~w(native/Cargo.toml native/Cargo.lock native/*/Cargo.toml native/*/src native/*/data)
       ]
     ]

@@ -1,10 +1,10 @@
 defmodule JidoCode.Tools.ExUnitFormatter do
   @moduledoc false
-  # An ExUnit formatter that writes what happens to a file, as it happens: a run that is ended early still tells which tests
-  # were done and which one was running. It is compiled by the project's own Elixir when the tests start, so it depends on
-  # nothing but ExUnit, and keeps to what Elixir 1.14 has.
+  # An ExUnit formatter that tells what happens, as it happens: a run that is ended early still tells which tests were done and
+  # which one was running. It is compiled by the project's own Elixir when the tests start, so it depends on nothing but ExUnit
+  # and priv/channel.exs, which is put before it, and keeps to what Elixir 1.14 has.
   #
-  # A line is one event: an Erlang term of strings, numbers, lists and maps, in base64. What a test prints goes elsewhere.
+  # A line of the channel is one event. What a test prints goes elsewhere.
 
   use GenServer
 
@@ -12,8 +12,7 @@ defmodule JidoCode.Tools.ExUnitFormatter do
 
   @impl true
   def init(opts) do
-    file = File.open!(System.fetch_env!("JIDO_EXUNIT_EVENTS"), [:append, :raw, :binary])
-    {:ok, %{file: file, width: Keyword.get(opts, :width, 100), counter: 0}}
+    {:ok, %{channel: JidoCode.Tools.Channel.open(), width: Keyword.get(opts, :width, 100), counter: 0}}
   end
 
   @impl true
@@ -198,8 +197,7 @@ defmodule JidoCode.Tools.ExUnitFormatter do
   end
 
   # With its time: a run that is asked to end may still finish tests, or fail them, before it does.
-  defp write(%{file: file}, event) do
-    event = Map.put(event, "at_ms", System.os_time(:millisecond))
-    :file.write(file, [Base.encode64(:erlang.term_to_binary(event)), ?\n])
+  defp write(%{channel: channel}, event) do
+    JidoCode.Tools.Channel.tell(channel, Map.put(event, "at_ms", System.os_time(:millisecond)))
   end
 end

@@ -45,6 +45,8 @@ defmodule JidoCode.Tools.Command do
     * `:grace` - milliseconds between SIGTERM and SIGKILL, at most 10,000; default 2,000
     * `:keep` - `{head, tail}` in bytes for each stream, or `[stdout: {head, tail}, stderr: {head, tail}]`; default
       15,000 each
+    * `:channel` - bytes to keep of a third stream, for what a program of ours tells apart from what is printed. The
+      variable `JIDO_CHANNEL` names its descriptor to the command. Default nil, no such stream
     * `:write` - folders and files that the command may write, or `:all`; default `[]`, which is the command's private
       temporary folder (`TMPDIR`) alone. Redirections keep to it, too
     * `:read` - folders that it may read and execute from, or `:all`; default `:all`. See `system_paths/0`
@@ -140,13 +142,17 @@ defmodule JidoCode.Tools.Command do
   def await(command, timeout \\ :infinity), do: Server.await(command, timeout)
 
   @doc """
-  Text of both streams from two positions on (0 at first, then each slice's `next`), at most `:limit` bytes each.
+  Text of both streams from two positions on (0 at first, then each slice's `next`), at most `:limit` bytes each; with three
+  positions, of the channel too.
 
   What was kept is `:keep`; for a command that is read as it runs, `keep: {0, bytes}` makes a ring.
   """
-  @spec read(t(), {non_neg_integer(), non_neg_integer()}, limit: pos_integer()) ::
-          {:ok, %{stdout: slice(), stderr: slice()}} | {:error, reason()}
-  def read(command, {_stdout, _stderr} = positions, options \\ []) do
+  @spec read(t(), positions, limit: pos_integer()) ::
+          {:ok, %{stdout: slice(), stderr: slice(), channel: slice()}} | {:error, reason()}
+        when positions:
+               {non_neg_integer(), non_neg_integer()}
+               | {non_neg_integer(), non_neg_integer(), non_neg_integer()}
+  def read(command, positions, options \\ []) when tuple_size(positions) in [2, 3] do
     options = Keyword.validate!(options, limit: 30_000)
     Server.read(command, positions, options[:limit])
   end
@@ -160,17 +166,22 @@ defmodule JidoCode.Tools.Command do
   `{:cont, acc}` goes on; `{:halt, answer}` ends the command, and `answer` is the function's. A command that prints faster than
   `:keep` holds is seen with gaps.
   """
-  @spec watch(t(), acc, (%{stdout: String.t(), stderr: String.t()}, acc -> {:cont, acc} | {:halt, answer})) ::
+  @spec watch(
+          t(),
+          acc,
+          (%{stdout: String.t(), stderr: String.t(), channel: String.t()}, acc ->
+             {:cont, acc} | {:halt, answer})
+        ) ::
           {:ok, Result.t()} | {:error, reason()} | answer
         when acc: term(), answer: term()
-  def watch(command, acc, look), do: watch(command, {0, 0}, acc, look)
+  def watch(command, acc, look), do: watch(command, {0, 0, 0}, acc, look)
 
   defp watch(command, positions, acc, look) do
     with {:error, :running} <- await(command, @watch_ms),
-         {:ok, %{stdout: stdout, stderr: stderr}} <- read(command, positions) do
-      case look.(%{stdout: stdout.text, stderr: stderr.text}, acc) do
+         {:ok, %{stdout: stdout, stderr: stderr, channel: channel}} <- read(command, positions) do
+      case look.(%{stdout: stdout.text, stderr: stderr.text, channel: channel.text}, acc) do
         {:cont, acc} ->
-          watch(command, {stdout.next, stderr.next}, acc, look)
+          watch(command, {stdout.next, stderr.next, channel.next}, acc, look)
 
         {:halt, answer} ->
           stop(command)

@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Signal};
 
 use crate::confine::Confinement;
 use crate::limits::Applied;
-use crate::spec::{Redirection, Spec, Stage, Target};
+use crate::spec::{CHANNEL_VARIABLE, Redirection, Spec, Stage, Target};
 
 /// The standard descriptors of a command.
 pub type Descriptors = [OwnedFd; 3];
@@ -58,6 +58,7 @@ fn during(setup: Setup) -> impl FnOnce(io::Error) -> io::Error {
 pub fn spawn(
     stage: &Stage,
     mut descriptors: Descriptors,
+    channel: Option<&OwnedFd>,
     spec: &Spec,
     limits: &Arc<Applied>,
     confinement: &Arc<Confinement>,
@@ -88,6 +89,12 @@ pub fn spawn(
         .stdout(Stdio::from(output))
         .stderr(Stdio::from(errors));
 
+    // It keeps its number, which nothing in the child can be using for anything else.
+    let channel = channel.map(|channel| channel.as_raw_fd());
+    if let Some(number) = channel {
+        command.env(CHANNEL_VARIABLE, number.to_string());
+    }
+
     let parent = rustix::process::getpid();
     let (limits, confinement) = (Arc::clone(limits), Arc::clone(confinement));
     // SAFETY: the closure runs in the forked child only, before it becomes the command. This process has a single
@@ -95,6 +102,11 @@ pub fn spawn(
     unsafe {
         command.pre_exec(move || {
             start_session(parent).map_err(during(Setup::Session))?;
+            if let Some(number) = channel {
+                // SAFETY: the number is that of the descriptor, which this process keeps open as long as the plan runs.
+                let channel = BorrowedFd::borrow_raw(number);
+                rustix::io::fcntl_setfd(channel, FdFlags::empty())?;
+            }
             limits.enter().map_err(during(Setup::Limits))?;
             confinement.enter().map_err(during(Setup::Confinement))
         });

@@ -12,7 +12,10 @@ use crate::limits::Limits;
 use crate::wire::Term;
 
 /// Both sides change this number together when the spec changes.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
+
+/// Names the descriptor of the third stream to a command.
+pub const CHANNEL_VARIABLE: &str = "JIDO_CHANNEL";
 
 /// A whole request.
 #[derive(Debug)]
@@ -29,6 +32,8 @@ pub struct Spec {
     pub grace: Duration,
     /// What to keep of the standard output and the standard error.
     pub budgets: [Budget; 2],
+    /// What to keep of a third stream, which the commands find by [`CHANNEL_VARIABLE`]; without it they have none.
+    pub channel: Option<Budget>,
     /// Resource limits.
     pub limits: Limits,
     /// Confinement.
@@ -107,6 +112,7 @@ impl Spec {
                 fields.take("stdout", budget)?,
                 fields.take("stderr", budget)?,
             ],
+            channel: fields.take("channel", |term| optional(term, channel))?,
             limits: fields.take("limits", limits)?,
             policy: fields.take("confine", policy)?,
         };
@@ -286,10 +292,20 @@ fn descriptor(term: Term) -> Fallible<usize> {
 fn budget(term: Term) -> Fallible<Budget> {
     /// Both streams together then stay within one frame.
     const LARGEST: u64 = 4 * 1024 * 1024;
+    budget_below(term, LARGEST)
+}
+
+/// What is told over the third stream is wanted whole, so it may be longer.
+fn channel(term: Term) -> Fallible<Budget> {
+    const LARGEST: u64 = 64 * 1024 * 1024;
+    budget_below(term, LARGEST)
+}
+
+fn budget_below(term: Term, largest: u64) -> Fallible<Budget> {
     let [head, tail] = tuple(term)?;
     let bytes = |term| match natural(term)? {
-        bytes @ 0..LARGEST => Ok(usize::try_from(bytes).unwrap_or_default()),
-        _ => Err(format!("is {LARGEST} bytes or more")),
+        bytes if bytes < largest => Ok(usize::try_from(bytes).unwrap_or_default()),
+        _ => Err(format!("is {largest} bytes or more")),
     };
     Ok(Budget {
         head: bytes(head)?,
@@ -367,6 +383,7 @@ mod tests {
             ("grace", Term::Int(100)),
             ("stdout", Term::Tuple(vec![Term::Int(10), Term::Int(10)])),
             ("stderr", Term::Tuple(vec![Term::Int(10), Term::Int(10)])),
+            ("channel", none()),
             (
                 "limits",
                 Term::map([
@@ -414,7 +431,7 @@ mod tests {
             "sandbox: unknown field"
         );
         assert!(
-            with("version", Term::Int(2))
+            with("version", Term::Int(1))
                 .unwrap_err()
                 .starts_with("version")
         );

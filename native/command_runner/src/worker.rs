@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, WaitStatus};
 
-use crate::capture::Capture;
+use crate::capture::{Budget, Capture};
 use crate::confine::Confinement;
 use crate::guard;
 use crate::limits::Applied;
@@ -213,10 +213,11 @@ impl Worker {
                     Term::Int(id),
                     Term::Int(output),
                     Term::Int(errors),
+                    Term::Int(channel),
                     Term::Int(limit),
                 ] = items.as_slice()
                 {
-                    let answer = job.read([*output, *errors], *limit, *id);
+                    let answer = job.read([*output, *errors, *channel], *limit, *id);
                     self.out.push(&answer);
                 }
             }
@@ -295,10 +296,12 @@ struct Job {
     /// Every command so far; those from `current` on are of the pipeline under way.
     runs: Vec<Run>,
     current: usize,
-    captures: [Capture; 2],
-    pipes: [Option<OwnedFd>; 2],
+    /// Of the standard output, the standard error and the channel.
+    captures: [Capture; 3],
+    pipes: [Option<OwnedFd>; 3],
     /// The writing ends, kept for the pipelines to come.
     sinks: [OwnedFd; 2],
+    channel: Option<OwnedFd>,
     failure: Option<String>,
     left: usize,
 }
@@ -329,7 +332,17 @@ impl Job {
         let system = |error: Errno| ("system", io::Error::from(error).to_string());
         let (output, output_sink) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(system)?;
         let (errors, errors_sink) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(system)?;
-        for pipe in [&output, &errors] {
+        let (channel, channel_sink) = match spec.channel {
+            Some(_) => {
+                let pipe = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(system)?;
+                (Some(pipe.0), Some(pipe.1))
+            }
+            None => (None, None),
+        };
+        for pipe in [Some(&output), Some(&errors), channel.as_ref()]
+            .into_iter()
+            .flatten()
+        {
             // Only the reading ends: commands expect to write to a pipe that waits.
             set_nonblocking(pipe).map_err(|error| ("system", error.to_string()))?;
         }
@@ -344,9 +357,15 @@ impl Job {
             steps: std::mem::take(&mut spec.plan).into_iter(),
             runs: Vec::new(),
             current: 0,
-            captures: spec.budgets.map(Capture::new),
-            pipes: [Some(output), Some(errors)],
+            captures: [
+                spec.budgets[0],
+                spec.budgets[1],
+                spec.channel.unwrap_or(Budget { head: 0, tail: 0 }),
+            ]
+            .map(Capture::new),
+            pipes: [Some(output), Some(errors), channel],
             sinks: [output_sink, errors_sink],
+            channel: channel_sink,
             failure: None,
             left: 0,
             spec,
@@ -400,6 +419,7 @@ impl Job {
             let outcome = match spawn::spawn(
                 stage,
                 descriptors,
+                self.channel.as_ref(),
                 &self.spec,
                 &self.limits,
                 &self.confinement,
@@ -517,25 +537,31 @@ impl Job {
         }
     }
 
-    /// Text kept from two positions on.
-    fn read(&mut self, positions: [i64; 2], limit: i64, id: i64) -> Term {
+    /// Text kept from three positions on. What is told over the channel is much, and wanted whole.
+    fn read(&mut self, positions: [i64; 3], limit: i64, id: i64) -> Term {
+        const MORE: usize = 16;
         // The longest character has four bytes: a smaller limit could not move on.
         let limit = usize::try_from(limit).unwrap_or(0).max(4);
-        let [output, errors] = &mut self.captures;
-        let [output, errors] =
-            [(output, positions[0]), (errors, positions[1])].map(|(capture, position)| {
-                let slice = capture.read(u64::try_from(position).unwrap_or(0), limit);
-                Term::map([
-                    ("text", Term::Bytes(slice.text)),
-                    ("next", Term::count(slice.next)),
-                    ("dropped", Term::count(slice.dropped)),
-                ])
-            });
+        let [output, errors, channel] = &mut self.captures;
+        let [output, errors, channel] = [
+            (output, positions[0], limit),
+            (errors, positions[1], limit),
+            (channel, positions[2], limit.saturating_mul(MORE)),
+        ]
+        .map(|(capture, position, limit)| {
+            let slice = capture.read(u64::try_from(position).unwrap_or(0), limit);
+            Term::map([
+                ("text", Term::Bytes(slice.text)),
+                ("next", Term::count(slice.next)),
+                ("dropped", Term::count(slice.dropped)),
+            ])
+        });
         Term::map([
             ("event", Term::text("read")),
             ("id", Term::Int(id)),
             ("stdout", output),
             ("stderr", errors),
+            ("channel", channel),
         ])
     }
 
@@ -545,7 +571,7 @@ impl Job {
         // to a process outside the tree.
         self.read_output();
         self.captures.iter_mut().for_each(Capture::finish);
-        let [output, errors] = &mut self.captures;
+        let [output, errors, channel] = &mut self.captures;
 
         let last = self.runs.last().map(|run| &run.outcome);
         let status = match (self.reason, last) {
@@ -563,6 +589,7 @@ impl Job {
             ),
             ("stdout", output.report()),
             ("stderr", errors.report()),
+            ("channel", channel.report()),
             (
                 "duration",
                 Term::count(u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)),

@@ -6,9 +6,10 @@ defmodule JidoCode.Tools.Command.Options do
   alias JidoCode.Tools.Command.{Environment, Runner}
   alias JidoCode.Tools.Config
 
-  @version 1
+  @version 2
   @max_grace 10_000
   @max_keep 4 * 1024 * 1024
+  @max_channel 64 * 1024 * 1024
   # Past any use, and far from where the arithmetic of deadlines ends.
   @for_ever 100 * 365 * 24 * 3_600_000
 
@@ -30,6 +31,7 @@ defmodule JidoCode.Tools.Command.Options do
         timeout: 120_000,
         grace: 2_000,
         keep: {15_000, 15_000},
+        channel: nil,
         write: [],
         read: :all,
         network: :none,
@@ -53,6 +55,7 @@ defmodule JidoCode.Tools.Command.Options do
          grace: integer(:grace, options[:grace], 0..@max_grace),
          stdout: keep(options[:keep], :stdout),
          stderr: keep(options[:keep], :stderr),
+         channel: channel(options[:channel]),
          limits: limits(options[:limits]),
          confine: %{
            read: paths(:read, options[:read]),
@@ -169,6 +172,9 @@ defmodule JidoCode.Tools.Command.Options do
     do: streams |> Keyword.get(stream, {15_000, 15_000}) |> keep(stream)
 
   defp keep(keep, _stream), do: invalid(":keep", "{head, tail} in bytes", keep)
+
+  defp channel(nil), do: nil
+  defp channel(bytes), do: {integer(:channel, bytes, 1..(@max_channel - 1)), 0}
 
   defp limits(limits) do
     defaults = Keyword.merge(@limits, Config.get(:command_limits))

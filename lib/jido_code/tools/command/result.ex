@@ -7,17 +7,18 @@ defmodule JidoCode.Tools.Command.Result do
     * `exit_code` - of the last pipeline's last command; 128 + signal as a shell tells it; `nil` on timeout and stop
     * `signal` - `"SIGSEGV"` and the like, or `nil`
     * `stdout`, `stderr` - `JidoCode.Tools.Command.Output`
+    * `channel` - the same of the third stream, with `:channel`
     * `stages` - every command that was run, in order: `program`, `exit_code`, `signal`, `error` (why it did not start)
     * `duration_ms`
     * `confinement` - what was in force, see `JidoCode.Tools.Command.Confinement`
     * `limits` - for each limit asked for, whom it holds for, or why it was not applied
-    * `processes_left` - 0, unless a process could not be killed (it waits for a device, in the kernel)
+    * `processes_left` - 0: a command some process of which could not be killed has no result, but the error that says so
   """
 
   alias JidoCode.Tools.Command.{Confinement, Output}
 
   @enforce_keys [:status, :exit_code, :signal, :stdout, :stderr, :stages, :duration_ms, :confinement, :limits]
-  defstruct @enforce_keys ++ [processes_left: 0]
+  defstruct @enforce_keys ++ [channel: nil, processes_left: 0]
 
   @type stage :: %{
           program: String.t(),
@@ -32,6 +33,7 @@ defmodule JidoCode.Tools.Command.Result do
           signal: String.t() | nil,
           stdout: Output.t(),
           stderr: Output.t(),
+          channel: Output.t() | nil,
           stages: [stage()],
           duration_ms: non_neg_integer(),
           confinement: Confinement.t(),
@@ -75,6 +77,10 @@ defmodule JidoCode.Tools.Command.Result do
   def from_report(%{"stages" => [%{"error" => text}]}, true) when is_binary(text),
     do: {:error, {:not_started, text}}
 
+  # Whatever it printed and whatever it ended with: this command is not over.
+  def from_report(%{"processes_left" => left}, _single?) when left > 0,
+    do: {:error, {:runner, "the command could not be ended: #{left} of its processes are left"}}
+
   def from_report(report, _single?) do
     stages =
       for stage <- report["stages"] do
@@ -97,6 +103,7 @@ defmodule JidoCode.Tools.Command.Result do
        signal: last.signal,
        stdout: Output.from_report(report["stdout"]),
        stderr: Output.from_report(report["stderr"]),
+       channel: Output.from_report(report["channel"]),
        stages: stages,
        duration_ms: report["duration"],
        confinement: report["confinement"],

@@ -14,6 +14,8 @@ defmodule JidoCode.Tools.Command.Server do
 
   alias JidoCode.Tools.Command.{Options, Output, Result}
 
+  @streams [stdout: "stdout", stderr: "stderr", channel: "channel"]
+
   # Past the runner's own timeout, grace and patience with what can't be killed, it is taken for broken.
   @slack 15_000
   # The result is there; the guard still removes the temporary folder.
@@ -37,7 +39,7 @@ defmodule JidoCode.Tools.Command.Server do
   def await(pid, timeout), do: call(pid, {:await, timeout})
 
   @doc false
-  @spec read(pid(), {non_neg_integer(), non_neg_integer()}, pos_integer()) :: {:ok, map()} | {:error, term()}
+  @spec read(pid(), tuple(), pos_integer()) :: {:ok, map()} | {:error, term()}
   def read(pid, positions, limit), do: call(pid, {:read, positions, limit})
 
   @doc false
@@ -124,8 +126,8 @@ defmodule JidoCode.Tools.Command.Server do
     case state do
       %{phase: phase} when phase in [:starting, :running] ->
         id = state.next_read
-        {stdout, stderr} = positions
-        tell(state.port, {id, stdout, stderr, limit})
+        {stdout, stderr, channel} = three(positions)
+        tell(state.port, {id, stdout, stderr, channel, limit})
         reads = Map.put(state.reads, id, {from, positions, limit})
         {:noreply, %{state | next_read: id + 1, reads: reads}}
 
@@ -201,7 +203,8 @@ defmodule JidoCode.Tools.Command.Server do
   defp event(%{"event" => "read", "id" => id} = answer, state) do
     case Map.pop(state.reads, id) do
       {{from, _positions, _limit}, reads} ->
-        GenServer.reply(from, {:ok, %{stdout: slice(answer["stdout"]), stderr: slice(answer["stderr"])}})
+        slices = for {key, name} <- @streams, into: %{}, do: {key, slice(answer[name])}
+        GenServer.reply(from, {:ok, slices})
         %{state | reads: reads}
 
       {nil, _reads} ->
@@ -252,12 +255,21 @@ defmodule JidoCode.Tools.Command.Server do
   defp started({:ok, _result}), do: :ok
   defp started({:error, reason}), do: {:error, reason}
 
-  defp read_result({:ok, result}, {stdout, stderr}, limit) do
+  defp read_result({:ok, result}, positions, limit) do
+    {stdout, stderr, channel} = three(positions)
+
     {:ok,
-     %{stdout: Output.slice(result.stdout, stdout, limit), stderr: Output.slice(result.stderr, stderr, limit)}}
+     %{
+       stdout: Output.slice(result.stdout, stdout, limit),
+       stderr: Output.slice(result.stderr, stderr, limit),
+       channel: Output.slice(result.channel, channel, limit)
+     }}
   end
 
   defp read_result({:error, reason}, _positions, _limit), do: {:error, reason}
+
+  defp three({stdout, stderr}), do: {stdout, stderr, 0}
+  defp three({_stdout, _stderr, _channel} = positions), do: positions
 
   defp slice(%{"text" => text, "next" => next, "dropped" => dropped}),
     do: %{text: text, next: next, dropped: dropped}

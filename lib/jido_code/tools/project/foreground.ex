@@ -12,7 +12,7 @@ defmodule JidoCode.Tools.Project.Foreground do
   goes on with another report in its place, or ends the command with an answer of its own.
   """
   @type look(acc) ::
-          (%{stdout: String.t(), stderr: String.t()}, acc ->
+          (%{stdout: String.t(), stderr: String.t(), channel: String.t()}, acc ->
              {:cont, acc} | {:report, String.t() | nil, acc} | {:halt, term()})
 
   @doc """

@@ -14,7 +14,7 @@ defmodule JidoCode.Tools.Project.Mix do
     * `:command_confinement` - `:best_effort` (default) or `:required`
   """
 
-  alias JidoCode.Tools.{Command, Config, Deadline}
+  alias JidoCode.Tools.{Command, Config, Deadline, JSON}
   alias JidoCode.Tools.Command.Output
   alias JidoCode.Tools.Project.Foreground
   alias JidoCode.Tools.Security.MixPolicy
@@ -24,6 +24,15 @@ defmodule JidoCode.Tools.Project.Mix do
 
   @typedoc "What `mix.exs` declares; `apps` are the aliases of each application of an umbrella."
   @type facts :: %{aliases: aliases(), apps: [aliases()], test_paths: [String.t()] | nil}
+
+  # Kept in this module: the library's files may lie in the project, where a command can replace them.
+  @scripts Path.expand("../../../../priv", __DIR__)
+  @channel Path.join(@scripts, "channel.exs")
+  @project Path.join(@scripts, "mix/project.exs")
+  @external_resource @channel
+  @external_resource @project
+  @facts_script File.read!(@channel) <> File.read!(@project)
+  @max_facts 1_000_000
 
   # Mix says that it waits for another Mix within this time of starting to wait.
   @lock_message "Waiting for lock on"
@@ -36,7 +45,7 @@ defmodule JidoCode.Tools.Project.Mix do
           {:ok, facts()} | {:error, String.t() | {:timeout, String.t()}}
   def facts(root, env, deadline) do
     if project?(root),
-      do: with_folder(fn folder -> read_facts(root, env, folder, deadline) end),
+      do: read_facts(root, env, deadline),
       else: {:error, "There is no mix.exs in the project's root folder"}
   end
 
@@ -44,22 +53,19 @@ defmodule JidoCode.Tools.Project.Mix do
   @spec project?(String.t()) :: boolean()
   def project?(root), do: File.regular?(Path.join(root, "mix.exs"))
 
-  defp read_facts(root, env, folder, deadline) do
-    target = Path.join(folder, "facts")
-    script = Application.app_dir(:jido_code_tools, "priv/mix/project.exs")
-
+  defp read_facts(root, env, deadline) do
     options = [
       cd: root,
       env: environment(env),
       timeout: Deadline.left(deadline),
       keep: {1_000, 1_000},
-      write: [folder],
+      channel: @max_facts,
       network: :none
     ]
 
-    case Command.run(["elixir", script, target], options) do
-      {:ok, %{status: :exited, exit_code: 0}} ->
-        decode_facts(target)
+    case Command.run(["elixir", "-e", @facts_script], options) do
+      {:ok, %{status: :exited, exit_code: 0, processes_left: 0} = result} ->
+        decode_facts(result.channel)
 
       {:ok, %{status: :timeout}} ->
         {:error, {:timeout, "The project's mix.exs did not load within #{deadline.timeout} ms"}}
@@ -76,27 +82,37 @@ defmodule JidoCode.Tools.Project.Mix do
     end
   end
 
-  # The child is the project's code: what it wrote is checked like any other input.
-  defp decode_facts(target) do
-    with {:ok, binary} when byte_size(binary) <= 1_000_000 <- File.read(target),
-         %{"aliases" => aliases, "apps" => apps, "test_paths" => paths} <-
-           :erlang.binary_to_term(binary, [:safe]),
-         true <- aliases?(aliases) and is_list(apps) and Enum.all?(apps, &aliases?/1),
+  # The child is the project's code: what it told is checked like any other input. The last line is the script's own.
+  defp decode_facts(%Output{cut_bytes: 0, head: text}) do
+    with [line | _before] <- text |> String.split("\n", trim: true) |> Enum.reverse(),
+         {:ok, %{"aliases" => aliases, "apps" => apps, "test_paths" => paths}} <- JSON.decode(line),
+         {:ok, aliases} <- aliases(aliases),
+         {:ok, apps} <- all(apps, &aliases/1),
          true <- is_nil(paths) or (is_list(paths) and Enum.all?(paths, &is_binary/1)) do
       {:ok, %{aliases: aliases, apps: apps, test_paths: paths}}
     else
-      _other -> {:error, "What the project's mix.exs declares can't be read"}
+      _other -> unreadable()
     end
-  rescue
-    ArgumentError -> {:error, "What the project's mix.exs declares can't be read"}
   end
 
-  defp aliases?(aliases), do: is_list(aliases) and Enum.all?(aliases, &alias?/1)
+  defp decode_facts(_cut), do: unreadable()
 
-  defp alias?({name, steps}) when is_binary(name) and is_list(steps),
-    do: Enum.all?(steps, &(is_nil(&1) or is_binary(&1)))
+  defp unreadable, do: {:error, "What the project's mix.exs declares can't be read"}
 
-  defp alias?(_other), do: false
+  defp aliases(aliases), do: all(aliases, &alias_of/1)
+
+  defp alias_of([name, steps]) when is_binary(name) and is_list(steps) do
+    if Enum.all?(steps, &(is_nil(&1) or is_binary(&1))), do: {:ok, {name, steps}}, else: :error
+  end
+
+  defp alias_of(_other), do: :error
+
+  defp all(list, read) when is_list(list) do
+    read = Enum.map(list, read)
+    if Enum.all?(read, &match?({:ok, _value}, &1)), do: {:ok, Keyword.values(read)}, else: :error
+  end
+
+  defp all(_other, _read), do: :error
 
   @doc """
   Judges a call by the policy, the aliases of the project and of an umbrella's applications included.
@@ -127,9 +143,9 @@ defmodule JidoCode.Tools.Project.Mix do
   Runs `mix` with these arguments, which the policy must have approved, for the call with this context.
 
   Options: `:env` (the Mix environment), `:deadline` (the call's), `:keep` (see `JidoCode.Tools.Command`), `:set` (further
-  variables), `:write` (further folders), `:require` (a file that is loaded before Mix starts), `:report` (a function that is
-  asked about twice a second what to report as progress: `{text, next}` with the function to ask next time, or nil to report
-  what Mix prints).
+  variables), `:write` (further folders), `:before` (code that runs before Mix starts), `:channel` (bytes to keep of what that
+  code tells), `:report` (a function that is given, about twice a second, what came over the channel, and says what to report as
+  progress: `{text, next}` with the function to ask next time, or nil to report what Mix prints).
 
   `{:error, {:locked, text}}` when another Mix process holds the build: waiting for it would use up the call's time.
   """
@@ -137,9 +153,9 @@ defmodule JidoCode.Tools.Project.Mix do
           {:ok, Command.Result.t()} | {:error, {:locked, String.t()} | Command.reason()}
   def run(root, args, context, opts) do
     command =
-      case opts[:require] do
+      case opts[:before] do
         nil -> ["mix" | args]
-        file -> ["elixir", "-r", file, "-S", "mix" | args]
+        code -> ["elixir", "-e", code, "-S", "mix" | args]
       end
 
     options = [
@@ -147,16 +163,17 @@ defmodule JidoCode.Tools.Project.Mix do
       env: Map.merge(environment(Keyword.fetch!(opts, :env)), Keyword.get(opts, :set, %{})),
       timeout: opts |> Keyword.fetch!(:deadline) |> Deadline.left(),
       keep: Keyword.fetch!(opts, :keep),
+      channel: opts[:channel],
       write: Keyword.get(opts, :write, []) ++ writable(root),
       network: Config.get(:mix_network),
       confinement: Config.get(:command_confinement)
     ]
 
-    report = Keyword.get(opts, :report, fn -> nil end)
+    report = Keyword.get(opts, :report, fn _told -> nil end)
     Foreground.run(command, options, context, {nil, report}, &look/2)
   end
 
-  defp look(%{stdout: text}, {waiting_since, report}) do
+  defp look(%{stdout: text, channel: channel}, {waiting_since, report}) do
     now = System.monotonic_time(:millisecond)
     since = if waits?(text, waiting_since != nil), do: waiting_since || now
 
@@ -167,7 +184,7 @@ defmodule JidoCode.Tools.Project.Mix do
           {:locked,
            "Another Mix process is building this project, and this one waited for it. Try again later."}}}
 
-      told = report.() ->
+      told = report.(channel) ->
         {text, report} = told
         {:report, text, {since, report}}
 
@@ -210,22 +227,5 @@ defmodule JidoCode.Tools.Project.Mix do
   # Mix must not be led elsewhere by what this VM was started with.
   defp environment(env) do
     %{"MIX_ENV" => env, "MIX_EXS" => nil, "MIX_TARGET" => nil, "LANG" => "C.UTF-8", "LC_ALL" => "C.UTF-8"}
-  end
-
-  @doc """
-  Calls `fun` with a folder of its own that is gone afterwards.
-  """
-  @spec with_folder((String.t() -> result)) :: result when result: var
-  def with_folder(fun) do
-    name = "jido-" <> Base.url_encode64(:crypto.strong_rand_bytes(12), padding: false)
-    folder = Path.join(System.tmp_dir!(), name)
-    File.mkdir!(folder)
-    File.chmod!(folder, 0o700)
-
-    try do
-      fun.(folder)
-    after
-      File.rm_rf(folder)
-    end
   end
 end

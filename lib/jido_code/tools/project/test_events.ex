@@ -1,17 +1,22 @@
 defmodule JidoCode.Tools.Project.TestEvents do
   @moduledoc """
-  What an ExUnit run reported, from the file that the formatter in `priv/exunit` writes.
+  What an ExUnit run reported, by the lines that the formatter in `priv/exunit` tells over the command's channel.
 
   The text that a test prints has no part in it. A run that ended early leaves the tests that were done and the one that was
   running.
   """
 
+  alias JidoCode.Tools.Command.Output
+  alias JidoCode.Tools.JSON
+
   @typedoc """
-  `finished?` tells whether every suite that started came to its end. Times are microseconds.
+  `finished?` tells whether every suite that started came to its end, `in_order?` whether all that was reported came as a suite
+  reports it: each test ends after it began, within a suite, and before the suite does. Times are microseconds.
   """
   @type t :: %{
           started?: boolean(),
           finished?: boolean(),
+          in_order?: boolean(),
           summary: %{String.t() => non_neg_integer()},
           failures: [map()],
           running: [map()],
@@ -25,37 +30,40 @@ defmodule JidoCode.Tools.Project.TestEvents do
   @statuses ~w(passed failed skipped excluded invalid)
   @slowest 5
 
-  # What a run may report at most, in bytes; the rest is not read.
-  @max_file 64 * 1024 * 1024
+  @doc "A run that reported nothing."
+  @spec none() :: t()
+  def none, do: finish(empty())
 
   @doc """
-  Reads the events up to a time (system time in milliseconds, or `:infinity`); a file that is not there is a run that reported
-  nothing.
+  Reads the events up to a time (system time in milliseconds, or `:infinity`). What the command runner could not keep is missing,
+  and then the run is not in order.
   """
-  @spec read(Path.t(), integer() | :infinity) :: t()
-  def read(file, until \\ :infinity) do
+  @spec read(Output.t(), integer() | :infinity) :: t()
+  def read(%Output{head: text, cut_bytes: cut}, until \\ :infinity) do
+    {lines, rest} = lines(text)
     # Every number is less than the atom.
-    file |> events() |> Stream.filter(&(&1["at_ms"] <= until)) |> Enum.reduce(empty(), &add/2) |> finish()
+    run =
+      lines |> Stream.map(&decode/1) |> Stream.filter(&(&1["at_ms"] <= until)) |> Enum.reduce(empty(), &add/2)
+
+    finish(if(cut > 0 or rest != "", do: %{run | in_order?: false}, else: run))
   end
 
-  # Of what was reported since the last look, the most that is read at once.
-  @max_read 4 * 1024 * 1024
-
   @doc """
-  A function that tells how far a run has come, for whoever watches it: `{text, next}` with the function to ask next time, where
-  the text is nil while nothing changed, or nil before the first test.
+  A function that tells how far a run has come, for whoever watches it: given what was reported since the last time it answers
+  `{text, next}` with the function to ask next time, where the text is nil while nothing changed, or nil before anything was
+  reported.
   """
-  @spec follow(Path.t()) :: (() -> {String.t() | nil, (() -> term())} | nil)
-  def follow(file), do: fn -> follow(file, 0, empty(), nil) end
+  @spec follow() :: (String.t() -> {String.t() | nil, (String.t() -> term())} | nil)
+  def follow, do: fn text -> follow(text, "", empty(), nil) end
 
-  defp follow(file, offset, run, told) do
-    {events, offset} = events_from(file, offset)
+  defp follow(text, rest, run, told) do
+    {lines, rest} = lines(rest <> text)
     # Counts and names are all that is wanted of it.
-    run = %{Enum.reduce(events, run, &add/2) | failures: [], done: []}
+    run = %{(lines |> Stream.map(&decode/1) |> Enum.reduce(run, &add/2)) | failures: [], done: []}
 
-    if run.suites_started > 0 do
-      text = so_far(run)
-      {if(text != told, do: text), fn -> follow(file, offset, run, text) end}
+    if text != "" or told != nil do
+      now = if run.suites_started > 0, do: so_far(run)
+      {if(now != told, do: now), fn text -> follow(text, rest, run, now) end}
     end
   end
 
@@ -68,50 +76,37 @@ defmodule JidoCode.Tools.Project.TestEvents do
     end
   end
 
-  # Whole lines only: the last one may still be written.
-  defp events_from(file, offset) do
-    with {:ok, device} <- :file.open(file, [:read, :raw, :binary]),
-         read = :file.pread(device, offset, @max_read),
-         :ok = :file.close(device),
-         {:ok, text} <- read,
-         [_ | _] = breaks <- :binary.matches(text, "\n") do
-      {last, 1} = List.last(breaks)
-      lines = text |> binary_part(0, last) |> String.split("\n")
-      {Enum.flat_map(lines, &decode/1), offset + last + 1}
-    else
-      _nothing_new -> {[], offset}
+  # Whole ones: the last one may still be written.
+  defp lines(text) do
+    case String.split(text, "\n") do
+      [rest] -> {[], rest}
+      parts -> {Enum.drop(parts, -1), List.last(parts)}
     end
   end
 
-  defp events(file) do
-    case File.stat(file) do
-      {:ok, %{size: size}} when size <= @max_file ->
-        file |> File.stream!() |> Stream.flat_map(&decode/1)
-
-      {:ok, _large} ->
-        file |> File.stream!() |> Stream.flat_map(&decode/1) |> Stream.take(50_000)
-
-      {:error, _reason} ->
-        []
-    end
-  end
-
-  # A line that was cut by the end of its process, or that is none of the formatter's, is left out.
+  # A line that is none of the formatter's is an event of no kind, at no time.
   defp decode(line) do
-    with {:ok, binary} <- line |> String.trim() |> Base.decode64(),
-         %{"event" => _kind} = event <- :erlang.binary_to_term(binary, [:safe]) do
-      [event]
-    else
-      _other -> []
+    case JSON.decode(line) do
+      {:ok, %{"event" => kind, "at_ms" => at} = event} when is_binary(kind) and is_integer(at) ->
+        if named?(event, kind), do: event, else: unknown()
+
+      _other ->
+        unknown()
     end
-  rescue
-    ArgumentError -> []
   end
+
+  defp named?(event, "test_" <> _kind), do: is_binary(event["test"]) and is_binary(event["module"])
+  defp named?(_event, _kind), do: true
+
+  defp unknown, do: %{"event" => "unknown", "at_ms" => 0}
 
   defp empty do
     %{
       suites_started: 0,
       suites_finished: 0,
+      in_order?: true,
+      # Of the suite that runs; nil between suites. Tests of one name may run at once.
+      begun: nil,
       counts: Map.new(@statuses, &{&1, 0}),
       failures: [],
       running: %{},
@@ -123,13 +118,39 @@ defmodule JidoCode.Tools.Project.TestEvents do
     }
   end
 
-  defp add(%{"event" => "suite_started"} = event, run),
+  defp add(event, run), do: event |> ordered(run) |> count(event)
+
+  defp ordered(%{"event" => "suite_started"}, %{begun: nil} = run), do: %{run | begun: %{}}
+
+  defp ordered(%{"event" => "suite_finished"}, %{begun: begun} = run) when begun == %{},
+    do: %{run | begun: nil}
+
+  defp ordered(%{"event" => "test_started"} = event, %{begun: %{} = begun} = run),
+    do: %{run | begun: Map.update(begun, name(event), 1, &(&1 + 1))}
+
+  defp ordered(%{"event" => "test_finished", "status" => status} = event, %{begun: %{} = begun} = run) do
+    case Map.pop(begun, name(event)) do
+      {1, begun} -> %{run | begun: begun}
+      {many, _rest} when many != nil -> %{run | begun: Map.put(begun, name(event), many - 1)}
+      # A test that does not run may be told of by its end alone.
+      {nil, _rest} when status in ["skipped", "excluded", "invalid"] -> run
+      {nil, _rest} -> %{run | in_order?: false}
+    end
+  end
+
+  defp ordered(%{"event" => kind}, %{begun: %{}} = run)
+       when kind in ["module_failed", "max_failures_reached"],
+       do: run
+
+  defp ordered(_event, run), do: %{run | in_order?: false}
+
+  defp count(run, %{"event" => "suite_started"} = event),
     do: %{run | suites_started: run.suites_started + 1, seed: event["seed"]}
 
-  defp add(%{"event" => "test_started"} = event, run),
+  defp count(run, %{"event" => "test_started"} = event),
     do: put_in(run.running[name(event)], Map.take(event, ~w(test module file line at_ms)))
 
-  defp add(%{"event" => "test_finished", "status" => status} = event, run) when status in @statuses do
+  defp count(run, %{"event" => "test_finished", "status" => status} = event) when status in @statuses do
     run = %{
       run
       | counts: Map.update!(run.counts, status, &(&1 + 1)),
@@ -144,9 +165,9 @@ defmodule JidoCode.Tools.Project.TestEvents do
     end
   end
 
-  defp add(%{"event" => "module_failed"} = event, run) do
+  defp count(run, %{"event" => "module_failed"} = event) do
     failures =
-      for failure <- event["failures"] do
+      for %{} = failure <- List.wrap(event["failures"]) do
         %{"test" => "setup_all", "module" => event["module"], "file" => event["file"]}
         |> Map.merge(Map.take(failure, ~w(kind message diff line stacktrace)))
       end
@@ -154,14 +175,14 @@ defmodule JidoCode.Tools.Project.TestEvents do
     %{run | failures: Enum.reverse(failures, run.failures)}
   end
 
-  defp add(%{"event" => "suite_finished"} = event, run) do
+  defp count(run, %{"event" => "suite_finished"} = event) do
     times = Map.take(event, ~w(run_us async_us load_us))
     timing = Map.merge(run.timing || %{}, times, fn _key, one, other -> (one || 0) + (other || 0) end)
     %{run | suites_finished: run.suites_finished + 1, timing: timing}
   end
 
-  defp add(%{"event" => "max_failures_reached"}, run), do: %{run | max_failures_reached?: true}
-  defp add(_event, run), do: run
+  defp count(run, %{"event" => "max_failures_reached"}), do: %{run | max_failures_reached?: true}
+  defp count(run, _event), do: run
 
   defp name(event), do: {event["module"], event["test"]}
 
@@ -174,7 +195,7 @@ defmodule JidoCode.Tools.Project.TestEvents do
 
   defp failed(run, event) do
     failures =
-      for failure <- event["failures"] do
+      for %{} = failure <- List.wrap(event["failures"]) do
         event
         |> Map.take(~w(test module file line))
         |> Map.merge(Map.take(failure, ~w(kind message diff stacktrace)))
@@ -190,6 +211,7 @@ defmodule JidoCode.Tools.Project.TestEvents do
     %{
       started?: run.suites_started > 0,
       finished?: run.suites_started > 0 and run.suites_finished == run.suites_started,
+      in_order?: run.in_order? and run.begun == nil,
       summary: Map.put(run.counts, "total", run.counts |> Map.values() |> Enum.sum()),
       failures: Enum.reverse(run.failures),
       running: for({_name, test} <- run.running, do: Map.delete(test, "at_ms")),

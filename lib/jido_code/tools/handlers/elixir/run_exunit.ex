@@ -4,7 +4,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
 
   The result has these keys:
 
-    * `"passed"` - true only when Mix ended with exit code 0, the suite came to its end, and at least one test ran
+    * `"passed"` - true only when Mix ended by itself with exit code 0, the suite came to its end, nothing failed, at least one
+      test ran, and what the suite reported came in the order that a suite has
     * `"summary"` - `total`, `passed`, `failed`, `skipped`, `excluded`, `invalid`; null when no test started
     * `"failures"` - for each: `test`, `module`, `file`, `line`, `kind`, `message`, `diff`, `stacktrace`
     * `"timing"` - `total_seconds`, `async_seconds`, `load_seconds`, `seed`, and the `slowest` tests
@@ -32,6 +33,15 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
   # Failures tell more than the output around them, so they get the larger part of the 30,000 characters.
   @keep [stdout: {3_000, 6_000}, stderr: {1_500, 1_500}]
   @failures_budget 15_000
+
+  # Some hundred bytes a test.
+  @max_events 32 * 1024 * 1024
+
+  # Kept in this module: the library's files may lie in the project, where a command can replace them.
+  @files for file <- ~w(channel.exs exunit/formatter.exs),
+             do: Path.expand("../../../../../priv/#{file}", __DIR__)
+  for file <- @files, do: @external_resource(file)
+  @formatter Enum.map_join(@files, &File.read!/1)
 
   @impl true
   def security_properties, do: %{tier: :execute, timeout_ms: @default_timeout}
@@ -62,30 +72,28 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
          {:ok, facts} <- Project.Mix.facts(root, "test", deadline),
          :ok <- inside_tests(place, args["path"], facts),
          :ok <- Project.Mix.approve("test", judged(path, options, facts), "test", facts) do
-      Project.Mix.with_folder(fn folder ->
-        events = Path.join(folder, "events")
-        ends_at = System.os_time(:millisecond) + Deadline.left(deadline)
+      ends_at = System.os_time(:millisecond) + Deadline.left(deadline)
 
-        settings = [
-          env: "test",
-          deadline: deadline,
-          keep: @keep,
-          report: TestEvents.follow(events),
-          set: %{"JIDO_EXUNIT_EVENTS" => events},
-          write: [folder],
-          require: Application.app_dir(:jido_code_tools, "priv/exunit/formatter.exs")
-        ]
+      settings = [
+        env: "test",
+        deadline: deadline,
+        keep: @keep,
+        channel: @max_events,
+        report: TestEvents.follow(),
+        before: @formatter
+      ]
 
-        formatters = ~w(--formatter JidoCode.Tools.ExUnitFormatter --formatter ExUnit.CLIFormatter)
-
-        result = Project.Mix.run(root, ["test" | path ++ options] ++ formatters, context, settings)
-        answer(result, TestEvents.read(events, cutoff(result, ends_at)), deadline.timeout)
-      end)
+      formatters = ~w(--formatter JidoCode.Tools.ExUnitFormatter --formatter ExUnit.CLIFormatter)
+      result = Project.Mix.run(root, ["test" | path ++ options] ++ formatters, context, settings)
+      answer(result, events(result, ends_at), deadline.timeout)
     end
   end
 
+  defp events({:ok, result}, ends_at), do: TestEvents.read(result.channel, cutoff(result, ends_at))
+  defp events(_error, _ends_at), do: TestEvents.none()
+
   # What tests did after they were asked to end says nothing about them.
-  defp cutoff({:ok, %Result{status: :timeout}}, ends_at), do: ends_at
+  defp cutoff(%Result{status: :timeout}, ends_at), do: ends_at
   defp cutoff(_result, _ends_at), do: :infinity
 
   defp options(args) do
@@ -170,7 +178,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
 
   defp answer({:ok, %Result{} = result}, events, timeout) do
     {failures, left_out} = bounded(events.failures)
-    passed? = result.status == :exited and result.exit_code == 0 and events.finished? and ran(events) > 0
+    passed? = passed?(result, events)
 
     report =
       Map.merge(Result.report(result, "output"), %{
@@ -189,6 +197,15 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
   defp answer({:error, {:locked, text}}, _events, _timeout), do: {:error, text}
   defp answer({:error, reason}, _events, _timeout), do: {:error, Command.explain(reason)}
 
+  # What stops accidents and cheap fakes. A test runs in the VM that tells of it: one that means to lie can.
+  defp passed?(result, events) do
+    result.status == :exited and result.exit_code == 0 and result.processes_left == 0 and
+      events.finished? and events.in_order? and nothing_failed?(events) and ran(events) > 0
+  end
+
+  defp nothing_failed?(%{summary: summary, failures: failures}),
+    do: failures == [] and summary["failed"] == 0 and summary["invalid"] == 0
+
   defp ran(%{summary: summary}), do: summary["passed"] + summary["failed"]
 
   defp notes(result, events, left_out, timeout) do
@@ -197,6 +214,16 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
       if(not events.started?, do: ["No test started: the output says why."], else: []),
       if(events.started? and not events.finished? and result.status != :timeout,
         do: ["The suite did not come to its end."],
+        else: []
+      ),
+      if(events.finished? and not events.in_order?,
+        do: ["What the tests reported is not in the order that a suite has: something else reported, too."],
+        else: []
+      ),
+      if(events.finished? and result.exit_code == 0 and not nothing_failed?(events),
+        do: [
+          "Mix ended with exit code 0 although tests failed: something in the project ends the VM by itself."
+        ],
         else: []
       ),
       if(events.finished? and ran(events) == 0, do: ["No test ran: nothing matched the filters."], else: []),
