@@ -4,7 +4,7 @@ defmodule JidoCode.Tools.Application do
   use Application
 
   alias JidoCode.Tools.Command.Runner
-  alias JidoCode.Tools.Host
+  alias JidoCode.Tools.{Catalog, Config, Host}
   alias JidoCode.Tools.Security.{CommandPolicy, Core, MixPolicy}
 
   @impl true
@@ -12,6 +12,8 @@ defmodule JidoCode.Tools.Application do
     load()
     Host.start()
     # First: nothing may be called before its state exists, and a wrong configuration stops the start here.
+    Config.check!()
+    Catalog.load!()
     Core.start()
     load_policies!().()
     Runner.start()
@@ -42,8 +44,10 @@ defmodule JidoCode.Tools.Application do
 
   @impl true
   def config_change(_changed, _new, _removed) do
-    # Each of the first two raises before it changes anything; what follows can't fail.
+    # Each of these raises before it changes anything, but for the last, which is after the tools' own check.
+    Config.check!()
     put_policies = load_policies!()
+    Catalog.load!()
     Core.reload(Core.default())
     put_policies.()
   end

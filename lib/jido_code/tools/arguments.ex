@@ -4,8 +4,10 @@ defmodule JidoCode.Tools.Arguments do
 
   A definition is a map with a list of `:parameters`, each with `:name`, `:type` (`:string`, `:integer`, `:number`,
   `:boolean`, `:array` or `:object`), `:required` (true unless it says false) and optionally `:enum`, `:default`,
-  `:items` (the type of an array's items, strings unless said otherwise), `:minimum` and `:maximum`. `:refusal` is what is said
-  of a value that is not in `:enum`, in the place of the usual words; it takes the value where it says `{value}`.
+  `:items` (the type of an array's items, strings unless said otherwise), `:minimum` and `:maximum`. A value beyond them is refused; with
+  `beyond: :cut` the maximum holds for a value above it, and the default for one below the minimum. `:refusal` is what
+  is said of a value that is not in `:enum` or beyond a bound, in the place of the usual words; it takes the value where it says
+  `{value}`.
 
   Nothing is coerced, with one exception: JSON has one number type, so `5.0` is accepted where an integer is asked for.
   A number that comes as text is refused with a message that says so. A nil for an optional parameter means that the
@@ -20,6 +22,8 @@ defmodule JidoCode.Tools.Arguments do
 
   # What the texts call a parameter, where its bare name would be a poor noun.
   @nouns %{"process" => "process name", "supervisor" => "supervisor name"}
+
+  @types [:string, :integer, :number, :boolean, :array, :object]
 
   # A message never grows with the input.
   @max_listed 5
@@ -58,7 +62,7 @@ defmodule JidoCode.Tools.Arguments do
       %{^name => value} ->
         with {:ok, value} <- check_type(parameter, value),
              :ok <- check_enum(parameter, value),
-             :ok <- check_range(parameter, value) do
+             {:ok, value} <- check_range(parameter, value) do
           {:ok, value}
         else
           {:refused, text} -> {:error, text}
@@ -136,15 +140,70 @@ defmodule JidoCode.Tools.Arguments do
 
   defp check_enum(_parameter, _value), do: :ok
 
-  defp check_range(%{minimum: minimum}, value) when is_number(value) and value < minimum do
-    {:error, "must be at least #{minimum}"}
+  # Beyond its bounds, and cut: the maximum holds, or the default.
+  defp check_range(%{maximum: maximum, beyond: :cut}, value) when is_number(value) and value > maximum,
+    do: {:ok, maximum}
+
+  defp check_range(%{minimum: minimum, default: default, beyond: :cut}, value)
+       when is_number(value) and value < minimum,
+       do: {:ok, default}
+
+  defp check_range(%{minimum: minimum} = parameter, value) when is_number(value) and value < minimum,
+    do: out_of_range(parameter, "must be at least #{minimum}")
+
+  defp check_range(%{maximum: maximum} = parameter, value) when is_number(value) and value > maximum,
+    do: out_of_range(parameter, "must be at most #{maximum}")
+
+  defp check_range(_parameter, value), do: {:ok, value}
+
+  defp out_of_range(%{refusal: refusal}, _why), do: {:refused, refusal}
+  defp out_of_range(_parameter, why), do: {:error, why}
+
+  @doc """
+  What `check/2` made of values that are beyond their bounds, in sentences.
+
+      iex> definition = %{parameters: [%{name: "depth", type: :integer, required: false, maximum: 5, beyond: :cut}]}
+      iex> JidoCode.Tools.Arguments.check(definition, %{"depth" => 9})
+      {:ok, %{"depth" => 5}}
+      iex> JidoCode.Tools.Arguments.cuts(definition, %{"depth" => 9})
+      ["More than allowed was asked for; applied: depth 5."]
+  """
+  @spec cuts(definition(), map()) :: [String.t()]
+  def cuts(%{parameters: parameters}, args) do
+    applied =
+      for %{name: name, beyond: :cut} = parameter <- parameters,
+          %{^name => value} when is_number(value) <- [args],
+          {:ok, held} <- [check_range(parameter, value)],
+          held != value,
+          do: {held < value, "#{name} #{held}"}
+
+    for {above?, what} <- [{true, "More"}, {false, "Less"}],
+        [_ | _] = listed <- [for({^above?, text} <- applied, do: text)],
+        do: "#{what} than allowed was asked for; applied: #{Enum.join(listed, ", ")}."
   end
 
-  defp check_range(%{maximum: maximum}, value) when is_number(value) and value > maximum do
-    {:error, "must be at most #{maximum}"}
+  @doc "What is wrong with a parameter of a definition, in sentences."
+  @spec problems(term()) :: [String.t()]
+  def problems(%{name: name} = parameter) when is_binary(name) do
+    for {key, right?, takes} <- [
+          {:type, parameter[:type] in @types, "one of #{inspect(@types)}"},
+          {:required, is_boolean(Map.get(parameter, :required, true)), "true or false"},
+          {:description, is_binary(parameter[:description]) and parameter[:description] != "", "a text"},
+          {:enum, parameter[:enum] == nil or match?([_ | _], parameter[:enum]), "a list of values"},
+          {:minimum, parameter[:minimum] == nil or is_number(parameter[:minimum]), "a number"},
+          {:maximum, parameter[:maximum] == nil or is_number(parameter[:maximum]), "a number"},
+          {:default, default?(parameter), "a value that the parameter itself takes"}
+        ],
+        not right?,
+        do: "its parameter #{name}: #{inspect(key)} takes #{takes}, got: #{inspect(parameter[key], limit: 5)}"
   end
 
-  defp check_range(_parameter, _value), do: :ok
+  def problems(other), do: ["a parameter is a map with a :name, got: #{inspect(other, limit: 5)}"]
+
+  defp default?(%{default: default, type: type} = parameter) when default != nil and type in @types,
+    do: match?({:ok, _value}, check_parameter(parameter, %{parameter.name => default}))
+
+  defp default?(_parameter), do: true
 
   defp unknown(parameters, args) do
     names = Enum.map(parameters, & &1.name)

@@ -1,7 +1,7 @@
 defmodule JidoCode.Tools.Catalog do
   @moduledoc """
-  The library's tools by name, and what their definitions say to others: the schema for models and clients, the time a call
-  may take.
+  The tools by name: the library's own, which are its modules with a `definition/0`, and the project's, which
+  `config :jido_code_tools, tools: [MyApp.Tools.Orders]` names.
 
       iex> JidoCode.Tools.Catalog.names()
       ...> |> Enum.filter(&(&1 in ["ets_inspect", "fetch_elixir_docs"]))
@@ -10,66 +10,37 @@ defmodule JidoCode.Tools.Catalog do
       :error
   """
 
-  alias JidoCode.Tools.Definitions
+  alias JidoCode.Tools.{Config, Definition}
 
-  @sources [
-    Definitions.Elixir,
-    Definitions.GrepSearch,
-    Definitions.BashExecute,
-    Definitions.BashBackground,
-    Definitions.BashOutput,
-    Definitions.KillShell
-  ]
+  # In the order of their events' families, and by name.
+  @families [:elixir, :search, :shell]
 
-  @doc "All definitions, in a stable order."
+  @doc "All tools in the form that a host's own structures take, in a stable order."
   @spec all() :: [map()]
-  def all do
-    for source <- @sources,
-        definition <- source.all(),
-        Code.ensure_loaded?(definition.handler),
-        do: definition
-  end
+  def all, do: Enum.map(definitions(), &Definition.for_host/1)
+
+  @doc "All definitions."
+  @spec definitions() :: [Definition.t()]
+  def definitions, do: loaded().list
 
   @spec names() :: [String.t()]
-  def names, do: Enum.map(all(), & &1.name)
+  def names, do: Enum.map(definitions(), & &1.name)
 
   @doc "The names in one line, for messages."
   @spec names_text() :: String.t()
   def names_text, do: Enum.join(names(), ", ")
 
-  @spec fetch(String.t()) :: {:ok, map()} | :error
-  def fetch(name) do
-    case Enum.find(all(), &(&1.name == name)) do
-      nil -> :error
-      definition -> {:ok, definition}
+  @doc "The definition of a tool."
+  @spec fetch(String.t()) :: {:ok, Definition.t()} | :error
+  def fetch(name), do: Map.fetch(loaded().by_name, name)
+
+  @doc "A tool's parameters as a JSON Schema object; see `JidoCode.Tools.Definition.schema/1`."
+  @spec schema(%{:name => String.t(), optional(any()) => any()}) :: map()
+  def schema(%{name: name} = tool) do
+    case fetch(name) do
+      {:ok, definition} -> Definition.schema(definition)
+      :error -> Definition.schema(tool)
     end
-  end
-
-  @doc """
-  A definition's parameters as a JSON Schema object, in the part of the language that every client understands.
-  """
-  @spec schema(map()) :: map()
-  def schema(definition) do
-    %{
-      "type" => "object",
-      "properties" => Map.new(definition.parameters, &{&1.name, property(&1)}),
-      "required" => for(parameter <- definition.parameters, parameter.required, do: parameter.name),
-      "additionalProperties" => false
-    }
-  end
-
-  defp property(parameter) do
-    optional =
-      for {key, name} <- [enum: "enum", default: "default", minimum: "minimum", maximum: "maximum"],
-          Map.has_key?(parameter, key),
-          into: %{},
-          do: {name, parameter[key]}
-
-    items = if parameter.type == :array, do: %{"items" => %{"type" => "string"}}, else: %{}
-
-    %{"type" => Atom.to_string(parameter.type), "description" => parameter.description}
-    |> Map.merge(items)
-    |> Map.merge(optional)
   end
 
   @doc false
@@ -77,10 +48,65 @@ defmodule JidoCode.Tools.Catalog do
   @spec timeout(String.t()) :: {pos_integer() | nil, pos_integer() | nil, boolean()}
   def timeout(name) do
     with {:ok, definition} <- fetch(name),
-         %{} = parameter <- Enum.find(definition.parameters, &(&1.name == "timeout")) do
+         %{} = parameter <- Definition.time(definition) do
       {parameter[:default], parameter[:maximum], true}
     else
       _other -> {nil, nil, false}
     end
+  end
+
+  @doc false
+  # The library's own. Found in its list of modules, so that no module below a handler has to know the handlers.
+  @spec own() :: [Definition.t()]
+  def own do
+    Application.load(:jido_code_tools)
+    {:ok, modules} = :application.get_key(:jido_code_tools, :modules)
+
+    for(module <- modules, tool?(module), do: Definition.of(module))
+    |> Enum.sort_by(fn %{event: {family, _operation}, name: name} ->
+      {Enum.find_index(@families, &(&1 == family)), name}
+    end)
+  end
+
+  @doc false
+  # Whether it is one of the library's.
+  @spec own?(Definition.t()) :: boolean()
+  def own?(%{handler: handler}), do: match?("Elixir.JidoCode.Tools.Handlers." <> _, Atom.to_string(handler))
+
+  defp tool?(module),
+    do:
+      own?(%{handler: module}) and Code.ensure_loaded?(module) and function_exported?(module, :definition, 0)
+
+  @doc false
+  # Takes in the project's tools. Raises `ArgumentError` for one that can't be offered, and changes nothing then.
+  @spec load!() :: :ok
+  def load! do
+    list = Enum.reduce(Config.get(:tools), own(), &(&2 ++ [checked!(&1, &2)]))
+    :persistent_term.put(__MODULE__, index(list))
+  end
+
+  defp checked!(handler, known) do
+    with [] <- Definition.problems(handler),
+         definition = Definition.of(handler),
+         nil <- Enum.find(known, &(&1.name == definition.name)) do
+      definition
+    else
+      %{handler: other, name: name} -> refuse!(handler, ["the name #{name} is taken by #{inspect(other)}"])
+      problems -> refuse!(handler, problems)
+    end
+  end
+
+  @spec refuse!(module(), [String.t()]) :: no_return()
+  defp refuse!(handler, problems) do
+    raise ArgumentError,
+          "config :jido_code_tools, :tools: #{inspect(handler)} can't be a tool: #{Enum.join(problems, "; ")}"
+  end
+
+  # Not there where the application was never started, as when the library is compiled.
+  defp loaded, do: :persistent_term.get(__MODULE__, nil) || index(own())
+
+  defp index(list) do
+    list = Enum.reject(list, & &1.launcher?)
+    %{list: list, by_name: Map.new(list, &{&1.name, &1})}
   end
 end

@@ -20,8 +20,6 @@ defmodule JidoCode.Tools.Config do
   `config_change/3` of the application, which releases call, is a reload.
   """
 
-  require Logger
-
   alias JidoCode.Tools.Config.{Table, Type}
 
   @app :jido_code_tools
@@ -147,7 +145,8 @@ defmodule JidoCode.Tools.Config do
 
     if :persistent_term.get(place, nil) != told do
       :persistent_term.put(place, told)
-      Logger.warning(text.())
+      # Not by the module Logger, which a node that borrows this may not have.
+      :logger.warning(text.())
     end
   end
 end

@@ -3,18 +3,9 @@ defmodule JidoCode.Tools.Operation do
   What every handler's `execute/2` has in common: check the arguments, do the work, turn an error into text, emit one
   event.
 
-      @operation %{
-        event: [:jido_code, :elixir, :process_state],
-        label: {:argument, "process"}
-      }
+      def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &read/2)
 
-      def execute(args, context) do
-        @operation
-        |> Map.put(:definition, Definitions.Elixir.get_process_state())
-        |> Operation.run(args, context, &read/2)
-      end
-
-  A specification has these keys:
+  A specification, which `of/1` takes from a handler's definition, has these keys:
 
     * `:definition` - the tool's definition, by which `JidoCode.Tools.Arguments` checks the call
     * `:event` - one of `JidoCode.Tools.Telemetry.events/0`, in the family `:elixir`, `:search` or `:shell`
@@ -34,7 +25,7 @@ defmodule JidoCode.Tools.Operation do
   exits becomes an error: a handler must be safe under an executor that is linked to it.
   """
 
-  alias JidoCode.Tools.{Arguments, Remote, Telemetry}
+  alias JidoCode.Tools.{Arguments, Definition, Remote, Telemetry}
 
   # Labels come from the model and go to whoever listens.
   @max_label 100
@@ -51,17 +42,36 @@ defmodule JidoCode.Tools.Operation do
           optional(:format_error) => (term(), String.t() -> String.t())
         }
 
+  @doc "The specification of a handler's work, by its definition."
+  @spec of(module()) :: spec()
+  def of(handler) do
+    %{event: {family, operation}} = definition = Definition.of(handler)
+
+    %{
+      definition: definition,
+      event: [:jido_code, family, operation],
+      label: definition.label,
+      at_node: definition.at_node
+    }
+  end
+
   @doc "Runs the work of one tool call."
   @spec run(spec(), term(), map(), work()) :: {:ok, result()} | {:error, String.t()}
   def run(spec, args, context, work) do
-    with {:ok, args} <- Arguments.check(spec.definition, args) do
+    with {:ok, checked} <- Arguments.check(spec.definition, args) do
       started = System.monotonic_time()
-      label = label(spec.label, args)
-      outcome = spec |> at(context, work) |> attempt(args, context)
+      label = label(spec.label, checked)
+      outcome = spec |> at(context, work) |> attempt(checked, context)
       emit(spec.event, started, label, context, outcome)
-      answer(outcome, label, spec)
+      outcome |> answer(label, spec) |> noted(Arguments.cuts(spec.definition, args))
     end
   end
+
+  defp noted({:ok, result}, [_ | _] = cuts) do
+    {:ok, Map.update(result, "note", Enum.join(cuts, " "), &Enum.join([&1 | cuts], " "))}
+  end
+
+  defp noted(answer, _cuts), do: answer
 
   @doc """
   Emits an operation's event. `started` is `System.monotonic_time/0` in native units.

@@ -37,7 +37,7 @@ defmodule JidoCode.Tools.SecureExecutor do
   maximum. With a `:node`, ten seconds more for the way there. A `:timeout` in the context is the host's own affair.
   """
 
-  alias JidoCode.Tools.{Call, Catalog, Config, Host, Render, Sessions}
+  alias JidoCode.Tools.{Arguments, Call, Catalog, Config, Host, Render, Sessions}
   alias JidoCode.Tools.Security.{AuditLogger, IsolatedExecutor, Middleware, OutputSanitizer}
 
   # A handler that keeps the time itself answers with what it has; the pipeline waits this much longer before it ends it.
@@ -170,13 +170,29 @@ defmodule JidoCode.Tools.SecureExecutor do
   @doc false
   @spec check(Call.t()) :: Call.t()
   def check(%Call{status: nil, checked?: false} = call) do
-    case Middleware.run_checks(call.tool, call.args, call.context) do
-      :ok -> %{call | checked?: true}
-      {:error, denial} -> decide(call, :blocked, denial, Middleware.format_denial(denial))
+    arguments = arguments(call)
+
+    case {Middleware.decide_call(call.tool, match?({:ok, _args}, arguments), call.context), arguments} do
+      {{:error, denial}, _arguments} -> decide(call, :blocked, denial, Middleware.format_denial(denial))
+      {:ok, {:ok, args}} -> %{call | checked?: true, args: args}
+      {:ok, {:error, text}} -> decide(call, :error, :arguments, redacted(text))
     end
   end
 
   def check(call), do: call
+
+  # Of the library's own tools their handlers check them, as others call these too; here it is known before the decision. The
+  # project's tools get what was checked.
+  defp arguments(%Call{tool: %{hints: _} = definition, args: args, context: context}) do
+    case {Catalog.own?(definition), context} do
+      {true, %{door: true}} -> with {:ok, _checked} <- Arguments.check(definition, args), do: {:ok, args}
+      {true, _context} -> {:ok, args}
+      {false, _context} -> Arguments.check(definition, args)
+    end
+  end
+
+  # A host's.
+  defp arguments(call), do: {:ok, call.args}
 
   @doc false
   @spec isolate(Call.t()) :: Call.t()

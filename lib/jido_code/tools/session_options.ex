@@ -21,7 +21,7 @@ defmodule JidoCode.Tools.SessionOptions do
       iex> {opts, [], []} = OptionParser.parse(["--consent", "mix_task"], strict: SessionOptions.switches())
       iex> {:ok, context} = SessionOptions.context(opts, %{session_id: "s1"})
       iex> context
-      %{session_id: "s1", granted_tier: :read_only, consented_tools: ["mix_task"]}
+      %{session_id: "s1", granted_tier: :read_only, consented_tools: ["mix_task"], door: true}
       iex> SessionOptions.context([tier: "root"], %{})
       {:error, "--tier takes one of read_only, write, execute, privileged, got: root"}
   """
@@ -87,7 +87,7 @@ defmodule JidoCode.Tools.SessionOptions do
 
       {:ok,
        defaults
-       |> Map.merge(%{granted_tier: tier, consented_tools: consented})
+       |> Map.merge(%{granted_tier: tier, consented_tools: consented, door: true})
        |> Map.merge(session)
        |> Map.merge(node)}
     end

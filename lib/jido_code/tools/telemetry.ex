@@ -13,9 +13,9 @@ defmodule JidoCode.Tools.Telemetry do
   | `[:jido_code, :security, :rate_limited]` | `retry_after_ms` | `session_id`, `tool`, `limit`, `window_ms` |
   | `[:jido_code, :security, :audit]` | `duration_us` | `session_id`, `tool`, `status` (`:ok`, `:error`, `:blocked`, `:timeout`, `:crashed`, `:cancelled`), `entry_id` |
   | `[:jido_code, :security, :permission_denied]` | none | `tool`, `required_tier`, `granted_tier` |
-  | `[:jido_code, :elixir, OP]`, OP: `:mix_task` `:run_exunit` `:process_state` `:supervisor_tree` `:ets_inspect` `:fetch_docs` | `duration`, `exit_code` | `task`, `status` (`:ok`, `:error`, `:timeout`), `session_id` |
-  | `[:jido_code, :search, :grep_search]` | `duration`, `result_count` | `path`, `status`, `session_id` |
-  | `[:jido_code, :shell, OP]`, OP: `:bash_execute` `:bash_background` `:bash_output` `:kill_shell` | `duration`, `exit_code` | `command`, `status`, `session_id` |
+  | `[:jido_code, :elixir, operation]` | `duration`, `exit_code` | `task`, `status` (`:ok`, `:error`, `:timeout`), `session_id` |
+  | `[:jido_code, :search, operation]` | `duration`, `result_count` | `path`, `status`, `session_id` |
+  | `[:jido_code, :shell, operation]` | `duration`, `exit_code` | `command`, `status`, `session_id` |
   | `[:jido_code, :shell, :background_start]` | none | `shell_id`, `command`, `session_id` |
   | `[:jido_code, :shell, :background_kill]` | none | `shell_id`, `session_id` |
   | `[:jido_code, :shell, :background_complete]` | `exit_code` | `shell_id`, `status`, `session_id` |
@@ -24,8 +24,14 @@ defmodule JidoCode.Tools.Telemetry do
   fails costs the tool call nothing.
   """
 
-  @elixir_event {[:duration, :exit_code], [:task, :status, :session_id]}
-  @shell_event {[:duration, :exit_code], [:command, :status, :session_id]}
+  alias JidoCode.Tools.Catalog
+
+  # What a tool's own event carries, by the family that its definition names.
+  @families %{
+    elixir: {[:duration, :exit_code], [:task, :status, :session_id]},
+    search: {[:duration, :result_count], [:path, :status, :session_id]},
+    shell: {[:duration, :exit_code], [:command, :status, :session_id]}
+  }
 
   @events %{
     [:jido_code, :security, :handler_loaded] => {[:system_time], [:module, :tier]},
@@ -35,17 +41,6 @@ defmodule JidoCode.Tools.Telemetry do
     [:jido_code, :security, :rate_limited] => {[:retry_after_ms], [:session_id, :tool, :limit, :window_ms]},
     [:jido_code, :security, :audit] => {[:duration_us], [:session_id, :tool, :status, :entry_id]},
     [:jido_code, :security, :permission_denied] => {[], [:tool, :required_tier, :granted_tier]},
-    [:jido_code, :elixir, :mix_task] => @elixir_event,
-    [:jido_code, :elixir, :run_exunit] => @elixir_event,
-    [:jido_code, :elixir, :process_state] => @elixir_event,
-    [:jido_code, :elixir, :supervisor_tree] => @elixir_event,
-    [:jido_code, :elixir, :ets_inspect] => @elixir_event,
-    [:jido_code, :elixir, :fetch_docs] => @elixir_event,
-    [:jido_code, :search, :grep_search] => {[:duration, :result_count], [:path, :status, :session_id]},
-    [:jido_code, :shell, :bash_execute] => @shell_event,
-    [:jido_code, :shell, :bash_background] => @shell_event,
-    [:jido_code, :shell, :bash_output] => @shell_event,
-    [:jido_code, :shell, :kill_shell] => @shell_event,
     [:jido_code, :shell, :background_start] => {[], [:shell_id, :command, :session_id]},
     [:jido_code, :shell, :background_kill] => {[], [:shell_id, :session_id]},
     [:jido_code, :shell, :background_complete] => {[:exit_code], [:shell_id, :status, :session_id]}
@@ -62,14 +57,15 @@ defmodule JidoCode.Tools.Telemetry do
   @doc """
   Emits one event, if anybody can be told.
 
-  The event must be one of `events/0`: a name that nobody documented is a mistake in this library, so it raises.
+  The event must be of a kind that `events/0` has: a name that nobody documented is a mistake in this library, so it raises.
   """
   @spec execute(event(), map(), map()) :: :ok
   def execute(event, measurements, metadata) when is_map(measurements) and is_map(metadata) do
     if enabled?(), do: emit(event, measurements, metadata), else: :ok
   end
 
-  defp emit(event, measurements, metadata) when is_map_key(@events, event) do
+  defp emit([:jido_code, family, _operation] = event, measurements, metadata)
+       when is_map_key(@events, event) or is_map_key(@families, family) do
     # Through apply, because the module may be absent when this file is compiled.
     apply(:telemetry, :execute, [event, measurements, metadata])
     :ok
@@ -79,8 +75,16 @@ defmodule JidoCode.Tools.Telemetry do
   end
 
   @doc """
-  The table above as data: event to `{measurement_keys, metadata_keys}`.
+  The table above as data, with the operations of all tools: event to `{measurement_keys, metadata_keys}`.
   """
   @spec events() :: %{event() => {[atom()], [atom()]}}
-  def events, do: @events
+  def events do
+    for %{event: {family, operation}} <- Catalog.definitions(), into: @events do
+      {[:jido_code, family, operation], Map.fetch!(@families, family)}
+    end
+  end
+
+  @doc "The families that a tool's event can be of."
+  @spec families() :: [atom()]
+  def families, do: Map.keys(@families)
 end

@@ -52,6 +52,7 @@ impl Resource for Core {}
 #[derive(NifMap)]
 struct Settings<'a> {
     unknown_tier: Atom,
+    known_tiers: Vec<(String, Atom)>,
     tool_tiers: Vec<(String, Atom)>,
     tier_rates: Vec<(Atom, (u64, u64))>,
     tool_rates: Vec<(String, (u64, u64))>,
@@ -89,6 +90,9 @@ fn policy(settings: &Settings) -> Result<Policy, String> {
     let rate = |(limit, window)| Rate::new(limit, window).map_err(|error| error.to_string());
     let mut policy = Policy::default();
     policy.set_unknown_tier(tier(settings.unknown_tier)?);
+    for (tool, name) in &settings.known_tiers {
+        policy.set_known_tier(tool.as_bytes(), tier(*name)?);
+    }
     for (tool, name) in &settings.tool_tiers {
         policy.set_tool_tier(tool.as_bytes(), tier(*name)?);
     }

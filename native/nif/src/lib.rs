@@ -31,6 +31,8 @@ mod atoms {
         privileged,
         // which part of a decision
         all,
+        door,
+        door_refused,
         rate,
         permission,
         consent,
@@ -39,6 +41,7 @@ mod atoms {
         none,
         // decisions
         rate_limited,
+        refusals_limited,
         permission_denied,
         consent_required,
         unknown_tool,

@@ -30,6 +30,8 @@ fn decide<'a>(
 ) -> NifResult<Term<'a>> {
     let part = match part {
         part if part == atoms::all() => Part::All,
+        part if part == atoms::door() => Part::Door { sound: true },
+        part if part == atoms::door_refused() => Part::Door { sound: false },
         part if part == atoms::rate() => Part::Rate,
         part if part == atoms::permission() => Part::Permission,
         part if part == atoms::consent() => Part::Consent,
@@ -70,8 +72,13 @@ fn decide<'a>(
         Decision::RateLimited {
             rate,
             retry_after_ms,
+            refusals,
         } => (
-            atoms::rate_limited(),
+            if refusals {
+                atoms::refusals_limited()
+            } else {
+                atoms::rate_limited()
+            },
             rate.limit(),
             rate.window_ms(),
             retry_after_ms,

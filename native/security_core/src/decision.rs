@@ -3,6 +3,9 @@
 //! Three questions in a fixed order, and the first "no" is the answer: is the tool called too often, is the session's tier high
 //! enough, is consent needed and missing. The rate comes first, so a call that is then denied has used its slot: a denied caller
 //! can't probe faster than an allowed one.
+//!
+//! At a person's door ([`Part::Door`]) the rates are higher, and a call that is refused, for its arguments or for what was not
+//! granted, counts apart: refusals can't stop useful work, and are limited as strictly.
 
 use std::sync::Arc;
 
@@ -54,6 +57,11 @@ pub enum Consented {
 pub enum Part {
     /// All, in their order.
     All,
+    /// All, for a call by one person's own agent.
+    Door {
+        /// Whether the call's arguments are what the tool takes.
+        sound: bool,
+    },
     /// Only the rate; a call that passes is counted.
     Rate,
     /// Only the tier, which consent lifts.
@@ -76,6 +84,8 @@ pub enum Decision {
         rate: Rate,
         /// Milliseconds until a call has a chance, at least 1.
         retry_after_ms: u64,
+        /// Whether it is refused calls that were too many.
+        refusals: bool,
     },
     /// The session's tier is too low and its user did not consent to the tool.
     PermissionDenied {
@@ -126,6 +136,7 @@ impl Decider {
             return Decision::RateLimited {
                 rate: need.rate,
                 retry_after_ms,
+                refusals: false,
             };
         }
         let (granted, consented) = self.standing(&request, now_ns);
@@ -134,16 +145,45 @@ impl Decider {
             .unwrap_or(Decision::Allowed { tier: need.tier })
     }
 
-    /// Asks one of the three questions only.
+    fn decide_at_door(&self, request: Request<'_>, sound: bool) -> Decision {
+        let need = self.policy.read().requirement_at_door(
+            request.tool,
+            request.handler_tier,
+            request.handler_rate,
+        );
+        let (granted, consented) = self.standing(&request, self.clock.monotonic_ns());
+        let denial = permission(need.tier, granted, consented)
+            .or_else(|| consent(need.tier, &request, consented));
+        let refused = denial.is_some() || !sound;
+        let verdict = if refused {
+            // No tool has such a name: it is none in a definition, and none that a model can type.
+            let apart = [request.tool, b"\0refused"].concat();
+            self.limiter.check(request.session, &apart, need.rate)
+        } else {
+            self.limiter.check(request.session, request.tool, need.rate)
+        };
+        match verdict {
+            Verdict::Denied { retry_after_ms } => Decision::RateLimited {
+                rate: need.rate,
+                retry_after_ms,
+                refusals: refused,
+            },
+            Verdict::Admitted => denial.unwrap_or(Decision::Allowed { tier: need.tier }),
+        }
+    }
+
+    /// Asks the questions of this part.
     pub fn decide_part(&self, part: Part, request: Request<'_>) -> Decision {
         let need = self.requirement(&request);
         let denial = match part {
             Part::All => return self.decide(request),
+            Part::Door { sound } => return self.decide_at_door(request, sound),
             Part::Rate => match self.limiter.check(request.session, request.tool, need.rate) {
                 Verdict::Admitted => None,
                 Verdict::Denied { retry_after_ms } => Some(Decision::RateLimited {
                     rate: need.rate,
                     retry_after_ms,
+                    refusals: false,
                 }),
             },
             Part::Permission => {

@@ -57,15 +57,22 @@ impl Tier {
             Tier::Privileged => const { Rate::constant(5, 60_000) },
         }
     }
+
+    /// The same at a door where one person's own agent calls.
+    pub fn door_rate(self) -> Rate {
+        match self {
+            Tier::ReadOnly => const { Rate::constant(600, 60_000) },
+            Tier::Write => const { Rate::constant(300, 60_000) },
+            Tier::Execute | Tier::Privileged => const { Rate::constant(120, 60_000) },
+        }
+    }
 }
 
-/// The tier of every tool that is known without configuration.
+/// The tiers of a host's other tools, known without configuration. Those of the library's own stand in their definitions.
 pub const TOOL_TIERS: &[(Tier, &[&str])] = &[
     (
         Tier::ReadOnly,
         &[
-            "bash_output",
-            "fetch_elixir_docs",
             "file_info",
             "find_files",
             "find_references",
@@ -74,7 +81,6 @@ pub const TOOL_TIERS: &[(Tier, &[&str])] = &[
             "glob_search",
             "go_to_definition",
             "grep",
-            "grep_search",
             "knowledge_context",
             "knowledge_graph_query",
             "knowledge_recall",
@@ -109,26 +115,9 @@ pub const TOOL_TIERS: &[(Tier, &[&str])] = &[
     ),
     (
         Tier::Execute,
-        &[
-            "bash_background",
-            "bash_execute",
-            "git_command",
-            "kill_shell",
-            "lsp_request",
-            "mix_task",
-            "run_command",
-            "run_exunit",
-        ],
+        &["git_command", "lsp_request", "run_command"],
     ),
-    (
-        Tier::Privileged,
-        &[
-            "ets_inspect",
-            "get_process_state",
-            "inspect_supervisor",
-            "spawn_task",
-        ],
-    ),
+    (Tier::Privileged, &["spawn_task"]),
 ];
 
 /// Which tier a tool needs and how often it may be called.
@@ -139,6 +128,7 @@ pub const TOOL_TIERS: &[(Tier, &[&str])] = &[
 pub struct Policy {
     tools: HashMap<Box<[u8]>, ToolRule>,
     tier_rates: [Rate; 4],
+    door_rates: [Rate; 4],
     unknown_tier: Tier,
 }
 
@@ -173,12 +163,18 @@ impl Default for Policy {
         Policy {
             tools,
             tier_rates: Tier::ALL.map(Tier::default_rate),
+            door_rates: Tier::ALL.map(Tier::door_rate),
             unknown_tier: Tier::Privileged,
         }
     }
 }
 
 impl Policy {
+    /// Adds a tool to the table of known ones.
+    pub fn set_known_tier(&mut self, tool: &[u8], tier: Tier) {
+        self.rule(tool).known = Some(tier);
+    }
+
     /// Puts a tool into a tier, whatever its handler says.
     pub fn set_tool_tier(&mut self, tool: &[u8], tier: Tier) {
         self.rule(tool).configured = Some(tier);
@@ -189,9 +185,11 @@ impl Policy {
         self.rule(tool).rate = Some(rate);
     }
 
-    /// Sets how often a tool of this tier may be called when neither configuration nor its handler says otherwise.
+    /// Sets how often a tool of this tier may be called, at any door, when neither a setting for the tool nor its handler says
+    /// otherwise.
     pub fn set_tier_rate(&mut self, tier: Tier, rate: Rate) {
         self.tier_rates[tier as usize] = rate;
+        self.door_rates[tier as usize] = rate;
     }
 
     /// Sets the tier of tools that nobody has classified.
@@ -230,6 +228,26 @@ impl Policy {
         handler_tier: Option<Tier>,
         handler_rate: Option<Rate>,
     ) -> Requirement {
+        self.need(tool, handler_tier, handler_rate, &self.tier_rates)
+    }
+
+    /// The same for a call at a door where one person's own agent calls.
+    pub fn requirement_at_door(
+        &self,
+        tool: &[u8],
+        handler_tier: Option<Tier>,
+        handler_rate: Option<Rate>,
+    ) -> Requirement {
+        self.need(tool, handler_tier, handler_rate, &self.door_rates)
+    }
+
+    fn need(
+        &self,
+        tool: &[u8],
+        handler_tier: Option<Tier>,
+        handler_rate: Option<Rate>,
+        tier_rates: &[Rate; 4],
+    ) -> Requirement {
         let rule = self.tools.get(tool).copied().unwrap_or_default();
         let tier = rule
             .configured
@@ -239,7 +257,7 @@ impl Policy {
         let rate = rule
             .rate
             .or(handler_rate)
-            .unwrap_or_else(|| self.tier_rate(tier));
+            .unwrap_or(tier_rates[tier as usize]);
         Requirement { tier, rate }
     }
 

@@ -74,9 +74,9 @@ fn a_granted_tier_allows_itself_and_what_is_below() {
     decider.grants().grant_tier(b"s", Tier::Execute).unwrap();
     assert_eq!(decider.decide(call("read_file")), allowed(Tier::ReadOnly));
     assert_eq!(decider.decide(call("write_file")), allowed(Tier::Write));
-    assert_eq!(decider.decide(call("mix_task")), allowed(Tier::Execute));
+    assert_eq!(decider.decide(call("run_command")), allowed(Tier::Execute));
     assert_eq!(
-        decider.decide(call("ets_inspect")),
+        decider.decide(call("spawn_task")),
         denied(Tier::Privileged, Tier::Execute)
     );
 }
@@ -98,7 +98,7 @@ fn what_nobody_classified_is_privileged_unless_configured() {
         allowed(Tier::ReadOnly)
     );
     assert_eq!(
-        decider.decide(call("ets_inspect")),
+        decider.decide(call("spawn_task")),
         denied(Tier::Privileged, Tier::ReadOnly)
     );
 }
@@ -106,15 +106,21 @@ fn what_nobody_classified_is_privileged_unless_configured() {
 #[test]
 fn consent_lifts_a_tier_denial_for_that_tool_alone() {
     let (decider, _) = decider(Policy::default());
-    decider.grants().record_consent(b"s", b"mix_task").unwrap();
-    assert_eq!(decider.decide(call("mix_task")), allowed(Tier::Execute));
+    decider
+        .grants()
+        .record_consent(b"s", b"run_command")
+        .unwrap();
+    assert_eq!(decider.decide(call("run_command")), allowed(Tier::Execute));
     assert_eq!(
-        decider.decide(call("run_exunit")),
+        decider.decide(call("git_command")),
         denied(Tier::Execute, Tier::ReadOnly)
     );
-    decider.grants().revoke_consent(b"s", b"mix_task").unwrap();
+    decider
+        .grants()
+        .revoke_consent(b"s", b"run_command")
+        .unwrap();
     assert_eq!(
-        decider.decide(call("mix_task")),
+        decider.decide(call("run_command")),
         denied(Tier::Execute, Tier::ReadOnly)
     );
 }
@@ -142,7 +148,7 @@ fn a_handler_that_wants_consent_gets_it_at_any_tier() {
     // The tier is asked about before consent.
     let request = Request {
         requires_consent: true,
-        ..call("mix_task")
+        ..call("run_command")
     };
     assert_eq!(
         decider.decide(request),
@@ -154,11 +160,14 @@ fn a_handler_that_wants_consent_gets_it_at_any_tier() {
 fn what_the_caller_says_wins_over_the_session_store() {
     let (decider, _) = decider(Policy::default());
     decider.grants().grant_tier(b"s", Tier::Privileged).unwrap();
-    decider.grants().record_consent(b"s", b"mix_task").unwrap();
+    decider
+        .grants()
+        .record_consent(b"s", b"run_command")
+        .unwrap();
     let request = |granted, consented| Request {
         granted,
         consented,
-        ..call("mix_task")
+        ..call("run_command")
     };
     let low = Granted::Explicit(Some(Tier::ReadOnly));
     assert_eq!(
@@ -198,21 +207,22 @@ fn the_rate_is_asked_first_and_a_denied_call_has_used_its_slot() {
     let (decider, clock) = decider(Policy::default());
     for _ in 0..5 {
         assert_eq!(
-            decider.decide(call("ets_inspect")),
+            decider.decide(call("spawn_task")),
             denied(Tier::Privileged, Tier::ReadOnly)
         );
     }
     decider.grants().grant_tier(b"s", Tier::Privileged).unwrap();
     assert_eq!(
-        decider.decide(call("ets_inspect")),
+        decider.decide(call("spawn_task")),
         Decision::RateLimited {
             rate: rate(5, 60_000),
-            retry_after_ms: 60_000
+            retry_after_ms: 60_000,
+            refusals: false,
         }
     );
     clock.advance(Duration::from_secs(60));
     assert_eq!(
-        decider.decide(call("ets_inspect")),
+        decider.decide(call("spawn_task")),
         allowed(Tier::Privileged)
     );
 }
@@ -222,7 +232,7 @@ fn one_question_asked_alone_answers_like_the_whole() {
     let (decider, _) = decider(Policy::default());
     let careful = Request {
         requires_consent: true,
-        ..call("ets_inspect")
+        ..call("spawn_task")
     };
     let missing_consent = Decision::ConsentRequired {
         tier: Tier::Privileged,
@@ -253,7 +263,7 @@ fn one_question_asked_alone_answers_like_the_whole() {
     }
     decider
         .grants()
-        .record_consent(b"s", b"ets_inspect")
+        .record_consent(b"s", b"spawn_task")
         .unwrap();
     for part in [Part::Permission, Part::Consent] {
         assert_eq!(
@@ -343,11 +353,11 @@ fn ending_a_session_takes_its_grants_and_its_calls() {
     let (decider, _) = decider(Policy::default());
     decider.grants().grant_tier(b"s", Tier::Privileged).unwrap();
     for _ in 0..5 {
-        decider.decide(call("ets_inspect"));
+        decider.decide(call("spawn_task"));
     }
     decider.end_session(b"s");
     assert_eq!(
-        decider.decide(call("ets_inspect")),
+        decider.decide(call("spawn_task")),
         denied(Tier::Privileged, Tier::ReadOnly)
     );
 }
@@ -404,12 +414,12 @@ fn idle_sessions_lose_what_they_were_granted_and_used_ones_keep_it() {
     }
     for _ in 0..3 {
         clock.advance(HOUR - Duration::from_millis(1));
-        assert_eq!(decider.decide(call("mix_task")), allowed(Tier::Execute));
+        assert_eq!(decider.decide(call("run_command")), allowed(Tier::Execute));
     }
     assert_eq!(decider.grants().get(b"idle"), Grants::default());
     clock.advance(HOUR);
     assert_eq!(
-        decider.decide(call("mix_task")),
+        decider.decide(call("run_command")),
         denied(Tier::Execute, Tier::ReadOnly)
     );
     assert!(decider.grants().is_empty());
@@ -488,7 +498,7 @@ fn many_threads_share_a_decider() {
                 scope.spawn(|| {
                     (0..100)
                         .filter(|_| {
-                            decider.decide(call("get_process_state")) == allowed(Tier::Privileged)
+                            decider.decide(call("spawn_task")) == allowed(Tier::Privileged)
                         })
                         .count()
                 })
@@ -500,4 +510,94 @@ fn many_threads_share_a_decider() {
             .sum()
     });
     assert_eq!(allowed_calls, 5);
+}
+
+mod at_a_persons_door {
+    use super::*;
+
+    fn door(decider: &Decider, tool: &str, sound: bool) -> Decision {
+        decider.decide_part(Part::Door { sound }, call(tool))
+    }
+
+    fn limited(limit: u64, refusals: bool) -> Decision {
+        Decision::RateLimited {
+            rate: Rate::new(limit, 60_000).unwrap(),
+            retry_after_ms: 60_000,
+            refusals,
+        }
+    }
+
+    #[test]
+    fn the_rates_are_those_of_one_persons_agent() {
+        let (decider, _) = decider(Policy::default());
+        decider.grants().grant_tier(b"s", Tier::Privileged).unwrap();
+        for (tool, limit) in [
+            ("read_file", 600),
+            ("write_file", 300),
+            ("run_command", 120),
+            ("spawn_task", 120),
+        ] {
+            for _ in 0..limit {
+                assert!(matches!(
+                    door(&decider, tool, true),
+                    Decision::Allowed { .. }
+                ));
+            }
+            assert_eq!(door(&decider, tool, true), limited(limit, false), "{tool}");
+        }
+    }
+
+    #[test]
+    fn configuration_wins() {
+        let mut policy = Policy::default();
+        policy.set_tier_rate(Tier::ReadOnly, Rate::new(2, 60_000).unwrap());
+        policy.set_tool_rate(b"grep", Rate::new(1, 60_000).unwrap());
+        let (decider, _) = decider(policy);
+        for (tool, limit) in [("read_file", 2), ("grep", 1)] {
+            for _ in 0..limit {
+                assert_eq!(door(&decider, tool, true), allowed(Tier::ReadOnly));
+            }
+            assert_eq!(door(&decider, tool, true), limited(limit, false));
+        }
+    }
+
+    #[test]
+    fn refusals_stop_no_useful_call_and_are_not_endless() {
+        let (decider, _) = decider(Policy::default());
+        let denied = denied(Tier::Execute, Tier::ReadOnly);
+        for _ in 0..120 {
+            assert_eq!(door(&decider, "run_command", true), denied);
+        }
+        assert_eq!(door(&decider, "run_command", true), limited(120, true));
+        // With arguments that are wrong besides, it is the same counter.
+        assert_eq!(door(&decider, "run_command", false), limited(120, true));
+
+        decider.grants().grant_tier(b"s", Tier::Execute).unwrap();
+        for _ in 0..120 {
+            assert_eq!(door(&decider, "run_command", true), allowed(Tier::Execute));
+        }
+        assert_eq!(door(&decider, "run_command", true), limited(120, false));
+    }
+
+    #[test]
+    fn a_call_with_wrong_arguments_uses_no_slot_of_a_right_one() {
+        let (decider, _) = decider(Policy::default());
+        for _ in 0..600 {
+            assert_eq!(door(&decider, "read_file", false), allowed(Tier::ReadOnly));
+        }
+        assert_eq!(door(&decider, "read_file", false), limited(600, true));
+        assert_eq!(door(&decider, "read_file", true), allowed(Tier::ReadOnly));
+    }
+
+    #[test]
+    fn elsewhere_a_denied_call_has_used_its_slot() {
+        let (decider, _) = decider(Policy::default());
+        for _ in 0..10 {
+            assert_eq!(
+                decider.decide(call("run_command")),
+                denied(Tier::Execute, Tier::ReadOnly)
+            );
+        }
+        assert_eq!(decider.decide(call("run_command")), limited(10, false));
+    }
 }

@@ -23,7 +23,8 @@ defmodule JidoCode.Tools.SessionOptionsTest do
              session_id: "door",
              project_root: "/p",
              granted_tier: :read_only,
-             consented_tools: []
+             consented_tools: [],
+             door: true
            }
   end
 

@@ -24,8 +24,8 @@ defmodule JidoCode.Tools.Behaviours.SecureHandler do
         def execute(_args, _context), do: {:ok, %{"seconds" => System.monotonic_time(:second)}}
       end
 
-  Both other callbacks have defaults (`:ok`, and the result as it is) that the handler may override. A handler without
-  `security_properties/0` does not compile.
+  Both other callbacks have defaults (`:ok`, and the result as it is) that the handler may override. A handler that is a tool of
+  its own says all this, and more, in its `c:definition/0` (`JidoCode.Tools.Definition`); one with neither does not compile.
   """
 
   alias JidoCode.Tools.Telemetry
@@ -43,6 +43,11 @@ defmodule JidoCode.Tools.Behaviours.SecureHandler do
 
   @doc "The handler's declared risk."
   @callback security_properties() :: security_properties()
+
+  @doc "The tool as data; a handler that has it need not declare its properties apart. See `JidoCode.Tools.Definition`."
+  @callback definition() :: map()
+
+  @optional_callbacks definition: 0
 
   @doc "Refuses a call that the handler knows to be unsafe, before it runs."
   @callback validate_security(args :: map(), context :: map()) :: :ok | {:error, term()}
@@ -67,8 +72,21 @@ defmodule JidoCode.Tools.Behaviours.SecureHandler do
   end
 
   @doc false
-  defmacro __before_compile__(_env) do
+  defmacro __before_compile__(env) do
+    defined? = &Module.defines?(env.module, &1, :def)
+
+    properties =
+      if defined?.({:definition, 0}) and not defined?.({:security_properties, 0}) do
+        quote do
+          @impl JidoCode.Tools.Behaviours.SecureHandler
+          def security_properties,
+            do: JidoCode.Tools.Definition.properties(JidoCode.Tools.Definition.of(__MODULE__))
+        end
+      end
+
     quote do
+      unquote(properties)
+
       @doc false
       @spec __secure_handler_loaded__() :: :ok
       def __secure_handler_loaded__ do

@@ -149,6 +149,12 @@ defmodule JidoCode.Tools.Config.Table do
       doc: "binaries that it may hold outside of its heap"
     },
     %{
+      key: :tools,
+      type: {:list, :module},
+      default: [],
+      doc: "the project's own tools: modules with a `JidoCode.Tools.Definition`"
+    },
+    %{
       key: :security_middleware,
       type: :boolean,
       default: false,

@@ -12,6 +12,7 @@ defmodule JidoCode.Tools.Config.Type do
           :boolean
           | :text
           | :name
+          | :module
           | :tier
           | :rates
           | :rule
@@ -66,6 +67,7 @@ defmodule JidoCode.Tools.Config.Type do
   defp is?(:text, value), do: is_binary(value) and value != "" and String.valid?(value)
   defp is?(:name, value) when is_atom(value), do: value not in [nil, true, false]
   defp is?(:name, value), do: is?(:text, value)
+  defp is?(:module, value), do: is_atom(value) and match?("Elixir." <> _, Atom.to_string(value))
   defp is?(:tier, value), do: SecureHandler.valid_tier?(value)
   defp is?(:limit, nil), do: true
   defp is?(:limit, value), do: is_integer(value) and value > 0
@@ -140,6 +142,7 @@ defmodule JidoCode.Tools.Config.Type do
   def describe(:text), do: "a string that is not empty"
   def describe(:name), do: "names as strings or atoms"
   def describe(:tier), do: "one of #{listed(SecureHandler.tier_hierarchy())}"
+  def describe(:module), do: "modules"
   def describe(:limit), do: "a positive integer, or nil for none"
   def describe(:ports), do: "{:ports, [port]}"
   def describe(:rates), do: "{count, window_ms} for each tier or tool"

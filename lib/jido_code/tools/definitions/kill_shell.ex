@@ -1,24 +1,16 @@
 defmodule JidoCode.Tools.Definitions.KillShell do
   @moduledoc """
-  The `kill_shell` tool as data.
+  The `kill_shell` tool as a host takes it; see `JidoCode.Tools.Definitions.Elixir` for the shape.
   """
 
+  alias JidoCode.Tools.Definition
   alias JidoCode.Tools.Handlers
 
-  @doc "The definition in a list, as all definition modules have it."
+  @doc "The tool, in a list."
   @spec all() :: [map()]
   def all, do: [kill_shell()]
 
   @doc "Ends a background command."
   @spec kill_shell() :: map()
-  def kill_shell do
-    %{
-      name: "kill_shell",
-      description: "End a background command with everything it started, and forget its output.",
-      handler: Handlers.KillShell,
-      parameters: [
-        %{name: "shell_id", type: :string, required: true, description: "The id that bash_background gave."}
-      ]
-    }
-  end
+  def kill_shell, do: Handlers.KillShell |> Definition.of() |> Definition.for_host()
 end

@@ -8,29 +8,43 @@ defmodule JidoCode.Tools.Handlers.BashBackground do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Command, Deadline, Definitions, Operation, Project, Shells}
+  alias JidoCode.Tools.{Command, Deadline, Operation, Project, Shells}
   alias JidoCode.Tools.Command.Confinement
 
   # For judging the line and starting the command, not for the command.
   @timeout 30_000
 
   @impl true
-  def security_properties, do: %{tier: :execute, timeout_ms: @timeout}
+  def definition do
+    %{
+      name: "bash_background",
+      title: "Start a command line in the background",
+      summary: "a command line that goes on after the answer",
+      limits: "8 per session, one hour",
+      tier: :execute,
+      hints: :runs,
+      event: {:shell, :bash_background},
+      label: {:argument, "command"},
+      timeout_ms: @timeout,
+      description:
+        "Start a command line in the background and get a shell_id at once. The same commands are allowed as in " <>
+          "bash_execute. Read its output with bash_output, end it with kill_shell. It lives as long as this session, at most " <>
+          "one hour; ten minutes after its end its output is gone.",
+      parameters: [
+        %{name: "command", type: :string, required: true, description: "The command line to run."},
+        %{
+          name: "description",
+          type: :string,
+          required: false,
+          description: "What it is for, to tell it from others."
+        }
+      ]
+    }
+  end
 
   @doc "Runs the tool; see the module's documentation for the result."
   @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
-  def execute(args, context) do
-    Operation.run(
-      %{
-        definition: Definitions.BashBackground.bash_background(),
-        event: [:jido_code, :shell, :bash_background],
-        label: {:argument, "command"}
-      },
-      args,
-      context,
-      &start/2
-    )
-  end
+  def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &start/2)
 
   defp start(%{"command" => line} = args, %{session_id: session} = context) when is_binary(session) do
     description = args["description"] || String.slice(line, 0, 80)

@@ -16,7 +16,7 @@ defmodule JidoCode.Tools.Handlers.BashExecute do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Command, Deadline, Definitions, Operation, Project}
+  alias JidoCode.Tools.{Command, Deadline, Operation, Project}
   alias JidoCode.Tools.Command.Result
   alias JidoCode.Tools.Project.Foreground
 
@@ -25,22 +25,58 @@ defmodule JidoCode.Tools.Handlers.BashExecute do
   @keep [stdout: {10_000, 10_000}, stderr: {4_500, 4_500}]
 
   @impl true
-  def security_properties, do: %{tier: :execute, timeout_ms: @default_timeout}
+  def definition do
+    %{
+      name: "bash_execute",
+      title: "Run a command line",
+      summary: "a command line, read by a shell parser and run without a shell",
+      tier: :execute,
+      hints: :runs,
+      event: {:shell, :bash_execute},
+      label: {:argument, "command"},
+      description:
+        "Run a command line in the project and get stdout, stderr and the exit code. Commands can be joined by |, &&, || " <>
+          "and ;, with redirections to files inside the project. No shell runs it: no variables, substitutions, loops or " <>
+          "background jobs. Allowed are text and file tools (cat, head, tail, ls, wc, sort, uniq, diff, cut, grep, rg, find, " <>
+          "cp, mv, mkdir, rm, touch, ...), git (local subcommands), mix (tasks of mix_task), rebar3, cargo, npm, make, and " <>
+          "elixir, erl, node, python3 to run a file of the project. Paths stay inside the project. For tests prefer " <>
+          "run_exunit, to search prefer grep_search, for servers and long jobs use bash_background.",
+      parameters: [
+        %{
+          name: "command",
+          type: :string,
+          required: true,
+          description: "The command line, e.g. \"git status --short | head -20\"."
+        },
+        %{
+          name: "description",
+          type: :string,
+          required: false,
+          description: "What the command does, in 5 to 10 words."
+        },
+        %{
+          name: "timeout",
+          type: :integer,
+          required: false,
+          default: @default_timeout,
+          minimum: 1,
+          maximum: @max_timeout,
+          beyond: :cut,
+          description: "Time limit in milliseconds (default #{@default_timeout}, maximum #{@max_timeout})."
+        },
+        %{
+          name: "working_directory",
+          type: :string,
+          required: false,
+          description: "Folder inside the project to run in (default: the project's root)."
+        }
+      ]
+    }
+  end
 
   @doc "Runs the tool; see the module's documentation for the result."
   @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
-  def execute(args, context) do
-    Operation.run(
-      %{
-        definition: Definitions.BashExecute.bash_execute(),
-        event: [:jido_code, :shell, :bash_execute],
-        label: {:argument, "command"}
-      },
-      args,
-      context,
-      &run/2
-    )
-  end
+  def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &run/2)
 
   defp run(%{"command" => line} = args, context) do
     deadline = Deadline.new(args["timeout"], @default_timeout, @max_timeout)

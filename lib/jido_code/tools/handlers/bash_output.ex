@@ -13,7 +13,7 @@ defmodule JidoCode.Tools.Handlers.BashOutput do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Command, Definitions, Operation, Shells}
+  alias JidoCode.Tools.{Command, Operation, Shells}
 
   @default_timeout 30_000
   @max_timeout 600_000
@@ -21,27 +21,57 @@ defmodule JidoCode.Tools.Handlers.BashOutput do
   @limit 14_000
 
   @impl true
-  def security_properties, do: %{tier: :read_only, timeout_ms: @default_timeout}
+  def definition do
+    %{
+      name: "bash_output",
+      title: "Read a background command's output",
+      summary: "what it has printed, and whether it still runs",
+      tier: :read_only,
+      # Not idempotent: a read moves the cursor, and what it returned is not returned again.
+      hints: %{read_only: true, destructive: false, idempotent: false, open_world: false},
+      event: {:shell, :bash_output},
+      label: {:argument, "shell_id"},
+      description:
+        "Read what a background command has printed since the last call, and whether it still runs. By default waits for its " <>
+          "end up to timeout; when the wait is over it answers with what there is.",
+      parameters: [
+        %{name: "shell_id", type: :string, required: true, description: "The id that bash_background gave."},
+        %{
+          name: "block",
+          type: :boolean,
+          required: false,
+          default: true,
+          description: "Wait for the command's end (default true); false answers at once."
+        },
+        %{
+          name: "timeout",
+          type: :integer,
+          required: false,
+          default: @default_timeout,
+          minimum: 0,
+          maximum: @max_timeout,
+          beyond: :cut,
+          description:
+            "How long to wait at most, in milliseconds (default #{@default_timeout}, maximum #{@max_timeout})."
+        },
+        %{
+          name: "cursor",
+          type: :string,
+          required: false,
+          description: "Read from this earlier cursor again instead of going on; \"0:0\" is the beginning."
+        }
+      ]
+    }
+  end
 
   @doc "Runs the tool; see the module's documentation for the result."
   @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
-  def execute(args, context) do
-    Operation.run(
-      %{
-        definition: Definitions.BashOutput.bash_output(),
-        event: [:jido_code, :shell, :bash_output],
-        label: {:argument, "shell_id"}
-      },
-      args,
-      context,
-      &read/2
-    )
-  end
+  def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &read/2)
 
   defp read(%{"shell_id" => id} = args, context) do
     with {:ok, cursor} <- cursor(args["cursor"]),
          {:ok, shell} <- Shells.fetch(context[:session_id], id) do
-      if args["block"], do: Command.await(shell.command, timeout(args["timeout"]))
+      if args["block"], do: Command.await(shell.command, args["timeout"])
 
       case Command.read(shell.command, cursor || shell.cursor, limit: @limit) do
         {:ok, slices} -> answer(id, context, shell, slices)
@@ -52,9 +82,6 @@ defmodule JidoCode.Tools.Handlers.BashOutput do
       {:error, text} -> {:error, text}
     end
   end
-
-  defp timeout(timeout) when is_integer(timeout) and timeout >= 0, do: min(timeout, @max_timeout)
-  defp timeout(_invalid), do: @default_timeout
 
   defp cursor(nil), do: {:ok, nil}
 

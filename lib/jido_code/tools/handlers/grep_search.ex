@@ -25,7 +25,7 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{CodeSearch, Definitions, Operation, Workspace}
+  alias JidoCode.Tools.{CodeSearch, Operation, Workspace}
 
   @timeout_ms 30_000
 
@@ -46,26 +46,115 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
   }
 
   @impl true
-  def security_properties, do: %{tier: :read_only, timeout_ms: @timeout_ms}
+  def definition do
+    %{
+      name: "grep_search",
+      title: "Search the code",
+      summary: "regex search as ripgrep does it, in process",
+      limits: "30 s",
+      tier: :read_only,
+      hints: :looks,
+      event: {:search, :grep_search},
+      label: {:argument, "path"},
+      timeout_ms: @timeout_ms,
+      description:
+        "Search file contents in the project with a regex, as ripgrep does (no program is started). Hidden, git-ignored " <>
+          "and binary files are left out; name a file or directory as path to search it although it is ignored. Results " <>
+          "are the first ones in path order, up to 30,000 characters, with totals. The regex syntax is Rust's: no " <>
+          "look-around, no backreferences; escape literal braces and brackets, as in %\\{ or foo\\(.",
+      parameters: [
+        %{
+          name: "pattern",
+          type: :string,
+          required: true,
+          description: "Regex pattern, e.g. \"def \\\\w+_total\" or \"TODO|FIXME\"."
+        },
+        %{
+          name: "path",
+          type: :string,
+          required: false,
+          default: ".",
+          description:
+            "Directory or file to search, relative to the project root (default: the whole project)."
+        },
+        %{
+          name: "output_mode",
+          type: :string,
+          required: false,
+          enum: ["content", "files_with_matches", "count"],
+          default: "content",
+          description:
+            "content: matching lines with line numbers, grouped by file (default). files_with_matches: only the paths. " <>
+              "count: matching lines per file (matches per file when multiline)."
+        },
+        %{
+          name: "context_before",
+          type: :integer,
+          required: false,
+          minimum: 0,
+          maximum: @max_context,
+          beyond: :cut,
+          description: "Lines shown before each match (-B), at most #{@max_context}; content mode only."
+        },
+        %{
+          name: "context_after",
+          type: :integer,
+          required: false,
+          minimum: 0,
+          maximum: @max_context,
+          beyond: :cut,
+          description: "Lines shown after each match (-A), at most #{@max_context}; content mode only."
+        },
+        %{
+          name: "context",
+          type: :integer,
+          required: false,
+          minimum: 0,
+          maximum: @max_context,
+          beyond: :cut,
+          description:
+            "Lines shown before and after each match (-C), at most #{@max_context}; context_before and context_after override it."
+        },
+        %{
+          name: "file_type",
+          type: :string,
+          required: false,
+          description: "Only files of this type: a ripgrep type name (elixir, js, rust) or an extension (ex)."
+        },
+        %{
+          name: "case_insensitive",
+          type: :boolean,
+          required: false,
+          default: false,
+          description: "Letters match whatever their case (-i)."
+        },
+        %{
+          name: "multiline",
+          type: :boolean,
+          required: false,
+          default: false,
+          description:
+            "The pattern may span lines and . matches line ends too (-U --multiline-dotall); write (?-s) to turn that off."
+        },
+        %{
+          name: "head_limit",
+          type: :integer,
+          required: false,
+          minimum: 1,
+          maximum: @max_results,
+          beyond: :cut,
+          description:
+            "Max results: matches in content mode, files in the other modes (default: as many as fit)."
+        }
+      ]
+    }
+  end
 
   @doc "Runs the tool; see the module's documentation for the result."
   @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
-  def execute(args, context) do
-    Operation.run(
-      %{
-        definition: Definitions.GrepSearch.grep_search(),
-        event: [:jido_code, :search, :grep_search],
-        label: {:argument, "path"}
-      },
-      args,
-      context,
-      &search/2
-    )
-  end
+  def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &search/2)
 
   defp search(args, context) do
-    {limits, capped} = limits(args)
-
     options =
       [
         path: path(args["path"]),
@@ -75,11 +164,11 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
         multiline: args["multiline"],
         budget: @max_characters - @note_characters,
         timeout: @timeout_ms - @margin_ms
-      ] ++ limits
+      ] ++ limits(args)
 
     with {:ok, root} <- root(context) do
       case CodeSearch.run(root, args["pattern"], options) do
-        {:ok, report} -> answer(report, args, capped)
+        {:ok, report} -> answer(report, args)
         {:error, {:timeout, _files} = reason} -> {:error, {:timeout, CodeSearch.explain(reason)}}
         {:error, reason} -> {:error, CodeSearch.explain(reason, about(args))}
       end
@@ -98,19 +187,14 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
   defp about(args), do: %{path: args["path"], file_type: args["file_type"]}
 
   defp limits(args) do
-    wanted = [
-      {"context_before", :context_before, args["context_before"] || args["context"] || 0, @max_context},
-      {"context_after", :context_after, args["context_after"] || args["context"] || 0, @max_context},
-      {"head_limit", :head_limit, args["head_limit"], @max_results}
+    [
+      context_before: args["context_before"] || args["context"] || 0,
+      context_after: args["context_after"] || args["context"] || 0,
+      head_limit: args["head_limit"]
     ]
-
-    capped =
-      for {name, _key, value, maximum} <- wanted, value != nil, value > maximum, do: "#{name} #{maximum}"
-
-    {for({_name, key, value, maximum} <- wanted, do: {key, value && min(value, maximum)}), capped}
   end
 
-  defp answer(report, args, capped) do
+  defp answer(report, args) do
     result = %{
       "result" => report.text,
       "count" => report.shown,
@@ -121,7 +205,7 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
     }
 
     result =
-      case notes(report, args, capped) do
+      case notes(report, args) do
         [] -> result
         notes -> Map.put(result, "note", Enum.join(notes, " "))
       end
@@ -129,7 +213,7 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
     {if(report.timed_out, do: :timeout, else: :ok), result}
   end
 
-  defp notes(report, args, capped) do
+  defp notes(report, args) do
     Enum.reject(
       [
         if(report.timed_out,
@@ -138,8 +222,7 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
         cut(report, args["output_mode"]),
         if(report.lines_cut > 0, do: "Long lines cut around their first match: #{report.lines_cut}."),
         if(report.total == 0, do: nothing(report)),
-        skipped(report),
-        if(capped != [], do: "More than allowed was asked for; applied: #{Enum.join(capped, ", ")}.")
+        skipped(report)
       ],
       &is_nil/1
     )

@@ -7,25 +7,28 @@ defmodule JidoCode.Tools.Handlers.KillShell do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Definitions, Operation, Shells}
+  alias JidoCode.Tools.{Operation, Shells}
 
   @impl true
-  def security_properties, do: %{tier: :execute, timeout_ms: 30_000}
+  def definition do
+    %{
+      name: "kill_shell",
+      title: "End a background command",
+      summary: "ends it with everything that it started",
+      tier: :execute,
+      hints: %{read_only: false, destructive: true, idempotent: true, open_world: false},
+      event: {:shell, :kill_shell},
+      label: {:argument, "shell_id"},
+      description: "End a background command with everything it started, and forget its output.",
+      parameters: [
+        %{name: "shell_id", type: :string, required: true, description: "The id that bash_background gave."}
+      ]
+    }
+  end
 
   @doc "Runs the tool; see the module's documentation for the result."
   @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
-  def execute(args, context) do
-    Operation.run(
-      %{
-        definition: Definitions.KillShell.kill_shell(),
-        event: [:jido_code, :shell, :kill_shell],
-        label: {:argument, "shell_id"}
-      },
-      args,
-      context,
-      &kill/2
-    )
-  end
+  def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &kill/2)
 
   defp kill(%{"shell_id" => id}, context) do
     case Shells.kill(context[:session_id], id) do

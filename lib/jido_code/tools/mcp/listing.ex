@@ -12,44 +12,7 @@ defmodule JidoCode.Tools.MCP.Listing do
       %{"readOnlyHint" => true, "destructiveHint" => false, "idempotentHint" => true, "openWorldHint" => false}
   """
 
-  alias JidoCode.Tools.Catalog
-
-  # Clients decide by these whether to ask a person first, and whether a lost call may be made again.
-  @looks %{
-    "readOnlyHint" => true,
-    "destructiveHint" => false,
-    "idempotentHint" => true,
-    "openWorldHint" => false
-  }
-  # The project's code runs, with all that it does: files, databases, the network.
-  @runs %{
-    "readOnlyHint" => false,
-    "destructiveHint" => true,
-    "idempotentHint" => false,
-    "openWorldHint" => true
-  }
-
-  @tools %{
-    "mix_task" => {"Run a Mix task", @runs},
-    "run_exunit" => {"Run tests", @runs},
-    "get_process_state" => {"Look at a process", @looks},
-    "inspect_supervisor" => {"Look at a supervision tree", @looks},
-    "ets_inspect" => {"Look at ETS tables", @looks},
-    "fetch_elixir_docs" => {"Read documentation", @looks},
-    "grep_search" => {"Search the code", @looks},
-    "bash_execute" => {"Run a command line", @runs},
-    "bash_background" => {"Start a command line in the background", @runs},
-    # Not idempotent: a read moves the cursor, and what it returned is not returned again.
-    "bash_output" => {"Read a background command's output", %{@looks | "idempotentHint" => false}},
-    "kill_shell" =>
-      {"End a background command",
-       %{
-         "readOnlyHint" => false,
-         "destructiveHint" => true,
-         "idempotentHint" => true,
-         "openWorldHint" => false
-       }}
-  }
+  alias JidoCode.Tools.{Catalog, Definition}
 
   @instructions """
   Tools that work inside one running Elixir project: its Mix tasks and tests, its processes, supervisors and ETS tables, its \
@@ -63,19 +26,17 @@ defmodule JidoCode.Tools.MCP.Listing do
     %{
       "version" => version,
       "instructions" => @instructions,
-      "tools" => Enum.map(Catalog.all(), &tool/1)
+      "tools" => Enum.map(Catalog.own(), &tool/1)
     }
   end
 
   defp tool(definition) do
-    {title, annotations} = Map.fetch!(@tools, definition.name)
-
     %{
       "name" => definition.name,
-      "title" => title,
+      "title" => definition.title,
       "description" => definition.description,
-      "inputSchema" => Catalog.schema(definition),
-      "annotations" => annotations
+      "inputSchema" => Definition.schema(definition),
+      "annotations" => Definition.annotations(definition)
     }
   end
 end

@@ -5,7 +5,7 @@ defmodule JidoCode.Tools.Security.Core do
   # The library's own lives as long as its application, in a persistent term, so that finding it costs nothing and no
   # caller owns it. Tests make others, with a clock they move by hand, and pass them as the `:core` option.
 
-  alias JidoCode.Tools.Config
+  alias JidoCode.Tools.{Catalog, Config}
   alias JidoCode.Tools.Security.Native
 
   @opaque t :: reference()
@@ -69,6 +69,7 @@ defmodule JidoCode.Tools.Security.Core do
 
     %{
       unknown_tier: Config.get(:unknown_tool_tier),
+      known_tiers: for(%{name: name, tier: tier} <- Catalog.definitions(), do: {name, tier}),
       tool_tiers: Enum.to_list(Config.get(:tool_tiers)),
       tier_rates: tiers,
       tool_rates: tools,

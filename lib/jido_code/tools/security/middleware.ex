@@ -2,7 +2,10 @@ defmodule JidoCode.Tools.Security.Middleware do
   @moduledoc """
   May this call go on? Rate limit, permission tier and consent, in this order, decided in one call into the native core.
 
-  A call that is denied by tier or consent has used its rate slot, so that trying doors costs something.
+  A call that is denied by tier or consent has used its rate slot, so that trying doors costs something. At the doors of one person's
+  own agent (`mix jido.tool`, the MCP server: `:door` in the context) the rates are higher, 600, 300, 120 and 120 a minute instead of
+  100, 30, 10 and 5, and refused calls, for their arguments or for what was not granted, are counted apart, as strictly: they don't
+  stop useful work, and can't be tried endlessly. Configured rates hold at every door.
 
   `run_checks/3` is also what the host's own Executor calls when `config :jido_code_tools, security_middleware: true` (or the same under `:jido_code`). Then the
   handlers are still safe by themselves, but isolation, redaction of the whole output and the complete audit trail come only
@@ -11,6 +14,7 @@ defmodule JidoCode.Tools.Security.Middleware do
   The context's keys read here:
 
     * `:session_id` - the key of the rate limit; without one, all callers share `"__global__"`
+    * `:door` - true for the doors of one person's own agent
     * `:granted_tier`, `:consented_tools` - win over what `JidoCode.Tools.Security.Permissions` remembers of the session
   """
 
@@ -23,10 +27,11 @@ defmodule JidoCode.Tools.Security.Middleware do
   @type denial ::
           {:rate_limited,
            %{
-             tool: String.t(),
-             limit: non_neg_integer(),
-             window_ms: pos_integer(),
-             retry_after_ms: pos_integer()
+             required(:tool) => String.t(),
+             required(:limit) => non_neg_integer(),
+             required(:window_ms) => pos_integer(),
+             required(:retry_after_ms) => pos_integer(),
+             optional(:refusals) => true
            }}
           | {:permission_denied, Permissions.denial()}
           | {:not_running, %{tool: String.t()}}
@@ -48,14 +53,25 @@ defmodule JidoCode.Tools.Security.Middleware do
 
   @doc "All three checks. Emits `[:jido_code, :security, :middleware_check]` once."
   @spec run_checks(tool(), map(), map()) :: :ok | {:error, denial()}
-  def run_checks(tool, _args, context) do
+  def run_checks(tool, _args, context), do: observed(:all, tool, context)
+
+  @doc false
+  # For the pipeline, which knows whether the arguments are what the tool takes. At a person's door (`:door` in the context) that
+  # decides which counter the call is for.
+  @spec decide_call(tool(), boolean(), map()) :: :ok | {:error, denial()}
+  def decide_call(tool, sound?, %{door: true} = context),
+    do: observed(if(sound?, do: :door, else: :door_refused), tool, context)
+
+  def decide_call(tool, _sound?, context), do: observed(:all, tool, context)
+
+  defp observed(which, tool, context) do
     if Telemetry.enabled?() do
       start = System.monotonic_time()
-      {name, result} = check(:all, tool, context)
+      {name, result} = check(which, tool, context)
       emit(name, context, result, System.monotonic_time() - start)
       result
     else
-      elem(check(:all, tool, context), 1)
+      elem(check(which, tool, context), 1)
     end
   end
 
@@ -86,6 +102,13 @@ defmodule JidoCode.Tools.Security.Middleware do
 
   @doc "A denial as a sentence that says what was asked, what is allowed and what helps."
   @spec format_denial(denial()) :: String.t()
+  def format_denial({:rate_limited, %{refusals: true} = denial}) do
+    %{tool: tool, limit: limit, window_ms: window, retry_after_ms: retry} = denial
+
+    "Rate limit exceeded for refused calls of #{tool}: #{limit} in #{seconds(window)}. Calls that are allowed go on; " <>
+      "this one may be tried again in #{seconds(retry)}."
+  end
+
   def format_denial({:rate_limited, %{tool: tool, limit: limit, window_ms: window, retry_after_ms: retry}}) do
     "Rate limit exceeded for #{tool}: #{limit} calls in #{seconds(window)} are allowed. Try again in #{seconds(retry)}."
   end
@@ -197,11 +220,13 @@ defmodule JidoCode.Tools.Security.Middleware do
 
   defp result(:ok, _name, _session, _context), do: :ok
 
-  defp result({:rate_limited, limit, window_ms, retry_after_ms}, name, session, _context) do
+  defp result({kind, limit, window_ms, retry_after_ms}, name, session, _context)
+       when kind in [:rate_limited, :refusals_limited] do
     RateLimiter.emit(session, name, limit, window_ms, retry_after_ms)
+    details = %{tool: name, limit: limit, window_ms: window_ms, retry_after_ms: retry_after_ms}
 
     {:error,
-     {:rate_limited, %{tool: name, limit: limit, window_ms: window_ms, retry_after_ms: retry_after_ms}}}
+     {:rate_limited, if(kind == :refusals_limited, do: Map.put(details, :refusals, true), else: details)}}
   end
 
   defp result({:permission_denied, required, granted}, name, _session, context) do

@@ -188,7 +188,7 @@ defmodule JidoCode.Tools.Handlers.GrepSearchTest do
     assert result["total"] == 2_000 + 3
     assert result["note"] =~ "of 2003 matches in path order (30000 characters)"
     assert result["note"] =~ "Long lines cut"
-    assert result["note"] =~ "applied: context_before 50, context_after 50, head_limit 10000"
+    assert result["note"] =~ "applied: context 50, head_limit 10000"
   end
 
   test "odd bytes come back as text", %{root: root, context: context} do

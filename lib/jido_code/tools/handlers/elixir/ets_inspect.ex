@@ -26,7 +26,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Definitions, Operation, Render}
+  alias JidoCode.Tools.{Operation, Render}
   alias JidoCode.Tools.Introspection.{At, Bounded, Facts, Literal, Ownership, Reach, Records, Rows, Tables}
   alias JidoCode.Tools.Render.{Derived, Struct}
 
@@ -57,26 +57,64 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
   @max_applications 8
 
   @impl true
-  def security_properties, do: %{tier: :privileged, timeout_ms: 15_000}
+  def definition do
+    %{
+      name: "ets_inspect",
+      title: "Look at ETS tables",
+      summary: "the project's tables: list, info, lookup, sample",
+      tier: :privileged,
+      hints: :looks,
+      event: {:elixir, :ets_inspect},
+      label: {:argument, "operation"},
+      at_node: true,
+      timeout_ms: 15_000,
+      description:
+        "Look into the project's named ETS tables without changing them. list: all tables; info: one table's " <>
+          "properties (memory in words, and in bytes as memory_bytes); lookup: the rows of one key; sample: a few " <>
+          "rows. Rows can be read from public tables only. Sensitive fields are hidden, large rows are cut.",
+      parameters: [
+        %{
+          name: "operation",
+          type: :string,
+          required: true,
+          enum: ["list", "info", "lookup", "sample"],
+          description: "What to do. lookup also needs key; info, lookup and sample need table."
+        },
+        %{
+          name: "table",
+          type: :string,
+          required: false,
+          description: "Table name, e.g. \"my_cache\" or \"MyApp.Cache\"."
+        },
+        %{
+          name: "key",
+          type: :string,
+          required: false,
+          description:
+            "Key for lookup, written as an Elixir literal: 42, 1.5, :name, MyApp.Mod, \"text\", true, " <>
+              "{:user, 1}, [1, 2]. Plain text without quotes is taken as a string."
+        },
+        %{
+          name: "limit",
+          type: :integer,
+          required: false,
+          default: @default_limit,
+          minimum: 1,
+          maximum: @max_limit,
+          beyond: :cut,
+          description:
+            "Most rows to return for lookup and sample (default #{@default_limit}, maximum #{@max_limit})."
+        }
+      ]
+    }
+  end
 
   @doc "Runs the tool; see the module's documentation for the results."
   @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
-  def execute(args, context) do
-    Operation.run(
-      %{
-        definition: definition(args),
-        event: [:jido_code, :elixir, :ets_inspect],
-        label: {:argument, "operation"},
-        at_node: true
-      },
-      args,
-      context,
-      &inspect_tables/2
-    )
-  end
+  def execute(args, context), do: Operation.run(operation(args), args, context, &inspect_tables/2)
 
   # What an operation needs beyond the schema, which can't say that a parameter is required for some operations only.
-  defp definition(args) do
+  defp operation(args) do
     required =
       case args do
         %{"operation" => "lookup"} -> ["table", "key"]
@@ -84,7 +122,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
         _other -> []
       end
 
-    Map.update!(Definitions.Elixir.ets_inspect(), :parameters, fn parameters ->
+    update_in(Operation.of(__MODULE__).definition.parameters, fn parameters ->
       Enum.map(parameters, &if(&1.name in required, do: %{&1 | required: true}, else: &1))
     end)
   end
@@ -272,7 +310,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
   defp lookup(table, %{"table" => name, "key" => text} = args, call) do
     case Literal.keys(text, node: table.node) do
       {:ok, keys} ->
-        limit = limit(args)
+        limit = args["limit"]
         {rows, count, notes} = first_hit(table, keys, limit, call)
 
         {:ok,
@@ -304,12 +342,9 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
     end
   end
 
-  defp limit(%{"limit" => limit}) when limit > 0, do: min(limit, @max_limit)
-  defp limit(_args), do: @default_limit
-
   defp sample(%{table: ets, node: node} = table, %{"table" => name} = args, call) do
     size = Tables.ets(node, ets, :size)
-    {rows, notes} = some(table, limit(args), call)
+    {rows, notes} = some(table, args["limit"], call)
 
     {:ok,
      %{

@@ -27,7 +27,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Definitions, Operation}
+  alias JidoCode.Tools.{Operation}
   alias JidoCode.Tools.Introspection.{Bounded, Docs}
   alias JidoCode.Tools.Render.Text
 
@@ -45,23 +45,57 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
   @similar 0.75
 
   @impl true
-  def security_properties, do: %{tier: :read_only, timeout_ms: 15_000}
+  def definition do
+    %{
+      name: "fetch_elixir_docs",
+      title: "Read documentation",
+      summary:
+        "documentation, specs, types and callbacks of Elixir and Erlang modules; a whole module gives an index first",
+      tier: :read_only,
+      hints: :looks,
+      event: {:elixir, :fetch_docs},
+      label: {:argument, "module"},
+      at_node: true,
+      timeout_ms: 15_000,
+      description:
+        "Read the documentation, types and specs of an Elixir or Erlang module that the project can load: its own, " <>
+          "its dependencies', the standard library's. With a module only: its description and an index of all " <>
+          "functions and types, one line each. With function (and arity): the full text, signatures and specs. " <>
+          "This is the documentation of the versions in use; prefer it to memory and to searching source files.",
+      parameters: [
+        %{
+          name: "module",
+          type: :string,
+          required: true,
+          description: "Module name, e.g. \"Enum\", \"MyApp.Worker\" or \":lists\"."
+        },
+        %{
+          name: "function",
+          type: :string,
+          required: false,
+          description: "Function, macro, type or callback name, e.g. \"map\"."
+        },
+        %{
+          name: "arity",
+          type: :integer,
+          required: false,
+          minimum: 0,
+          description: "Number of arguments; ignored without function."
+        },
+        %{
+          name: "include_callbacks",
+          type: :boolean,
+          required: false,
+          default: false,
+          description: "Also list the callbacks that a behaviour asks for (default false)."
+        }
+      ]
+    }
+  end
 
   @doc "Runs the tool; see the module's documentation for the result."
   @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
-  def execute(args, context) do
-    Operation.run(
-      %{
-        definition: Definitions.Elixir.fetch_elixir_docs(),
-        event: [:jido_code, :elixir, :fetch_docs],
-        label: {:argument, "module"},
-        at_node: true
-      },
-      args,
-      context,
-      &fetch/2
-    )
-  end
+  def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &fetch/2)
 
   defp fetch(%{"function" => function}, _context) when byte_size(function) > @max_name_bytes do
     {:error, "Invalid function: longer than any name"}

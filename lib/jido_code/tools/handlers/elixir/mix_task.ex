@@ -17,8 +17,9 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Command, Deadline, Definitions, Handlers, Operation, Project, Workspace}
+  alias JidoCode.Tools.{Command, Deadline, Operation, Project, Workspace}
   alias JidoCode.Tools.Command.Result
+  alias JidoCode.Tools.Handlers.Elixir, as: Facade
   alias JidoCode.Tools.Security.MixPolicy
 
   @default_timeout 60_000
@@ -28,32 +29,64 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
   @keep [stdout: {10_000, 10_000}, stderr: {4_500, 4_500}]
 
   @impl true
-  def security_properties, do: %{tier: :execute, timeout_ms: @default_timeout}
+  def definition do
+    %{
+      name: "mix_task",
+      title: "Run a Mix task",
+      summary: "a Mix task, by an allowlist and a grammar of its options",
+      tier: :execute,
+      hints: :runs,
+      event: {:elixir, :mix_task},
+      label: {:argument, "task"},
+      description:
+        "Run one Mix task in the project and get its output and exit code. Allowed: " <>
+          Enum.join(Facade.allowed_tasks(), ", ") <>
+          ". Each task takes a limited set of options; anything that runs other code, leaves the project or " <>
+          "publishes is refused. A non-zero exit code is a normal answer. To run tests prefer run_exunit, which " <>
+          "returns structured results.",
+      parameters: [
+        %{
+          name: "task",
+          type: :string,
+          required: true,
+          description: "Mix task name, e.g. \"compile\" or \"deps.tree\"."
+        },
+        %{
+          name: "args",
+          type: :array,
+          items: :string,
+          required: false,
+          default: [],
+          description:
+            "Arguments of the task, one list item each, e.g. [\"--warnings-as-errors\"]. No shell is involved."
+        },
+        %{
+          name: "env",
+          type: :string,
+          required: false,
+          enum: Facade.allowed_envs(),
+          # The host's words.
+          refusal:
+            "Environment '{value}' is blocked for safety. Allowed: " <> Enum.join(Facade.allowed_envs(), ", "),
+          description: "Mix environment (default dev; prod is never allowed)."
+        },
+        %{
+          name: "timeout",
+          type: :integer,
+          required: false,
+          default: @default_timeout,
+          minimum: 1,
+          maximum: @max_timeout,
+          beyond: :cut,
+          description: "Time limit in milliseconds (default #{@default_timeout}, maximum #{@max_timeout})."
+        }
+      ]
+    }
+  end
 
   @doc "Runs the tool; see the module's documentation for the result."
   @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
-  def execute(args, context) do
-    Operation.run(
-      %{
-        definition: definition(),
-        event: [:jido_code, :elixir, :mix_task],
-        label: {:argument, "task"}
-      },
-      args,
-      context,
-      &run/2
-    )
-  end
-
-  # With the host's words for an environment that is refused.
-  defp definition do
-    allowed = Enum.join(Handlers.Elixir.allowed_envs(), ", ")
-    refusal = "Environment '{value}' is blocked for safety. Allowed: #{allowed}"
-
-    Map.update!(Definitions.Elixir.mix_task(), :parameters, fn parameters ->
-      Enum.map(parameters, &if(&1.name == "env", do: Map.put(&1, :refusal, refusal), else: &1))
-    end)
-  end
+  def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &run/2)
 
   defp run(%{"task" => task} = args, context) do
     arguments = args["args"] || []

@@ -29,7 +29,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Config, Definitions, Operation}
+  alias JidoCode.Tools.{Config, Operation}
 
   alias JidoCode.Tools.Introspection.{
     At,
@@ -59,26 +59,50 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
   @wrappers %{GenStage => :mod}
 
   @impl true
-  def security_properties, do: %{tier: :privileged, timeout_ms: 10_000}
+  def definition do
+    %{
+      name: "get_process_state",
+      title: "Look at a process",
+      summary:
+        "state of a project's GenServer, Agent or `gen_statem`, facts about any other of its processes",
+      tier: :privileged,
+      hints: :looks,
+      event: {:elixir, :process_state},
+      label: {:argument, "process"},
+      at_node: true,
+      timeout_ms: 10_000,
+      description:
+        "Show the current state of a registered GenServer, Agent or gen_statem of the project, with facts about its " <>
+          "process (status, mailbox length, memory). Other processes get the facts only. Looking never disturbs the " <>
+          "process: a busy one is watched until it is idle or time runs out. Sensitive fields are hidden and large " <>
+          "states are cut with a note of what is missing. For supervisors use inspect_supervisor.",
+      parameters: [
+        %{
+          name: "process",
+          type: :string,
+          required: true,
+          description: "Registered name, e.g. \"MyApp.Worker\" or \":my_worker\". Pids are not accepted."
+        },
+        %{
+          name: "timeout",
+          type: :integer,
+          required: false,
+          default: @default_timeout,
+          minimum: 1,
+          maximum: @max_timeout,
+          beyond: :cut,
+          description:
+            "How long to wait for a busy process, in milliseconds (default #{@default_timeout}, maximum #{@max_timeout})."
+        }
+      ]
+    }
+  end
 
   @doc "Runs the tool; see the module's documentation for the result."
   @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
-  def execute(args, context) do
-    Operation.run(
-      %{
-        definition: Definitions.Elixir.get_process_state(),
-        event: [:jido_code, :elixir, :process_state],
-        label: {:argument, "process"},
-        at_node: true
-      },
-      args,
-      context,
-      &inspect_process/2
-    )
-  end
+  def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &inspect_process/2)
 
   defp inspect_process(%{"process" => name, "timeout" => timeout}, context) do
-    timeout = timeout(timeout)
     started = System.monotonic_time(:millisecond)
     reach = Reach.of(context)
 
@@ -104,9 +128,6 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
       end
     end
   end
-
-  defp timeout(timeout) when timeout > 0, do: min(timeout, @max_timeout)
-  defp timeout(_invalid), do: @default_timeout
 
   defp look(pid, name, call) do
     with {:ok, process} <- Observer.look(pid),

@@ -22,7 +22,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Command, Deadline, Definitions, Operation, Project, Workspace}
+  alias JidoCode.Tools.{Command, Deadline, Operation, Project, Workspace}
   alias JidoCode.Tools.Command.Result
   alias JidoCode.Tools.Project.TestEvents
   alias JidoCode.Tools.Security.MixPolicy
@@ -44,28 +44,92 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
   @formatter Enum.map_join(@files, &File.read!/1)
 
   @impl true
-  def security_properties, do: %{tier: :execute, timeout_ms: @default_timeout}
+  def definition do
+    %{
+      name: "run_exunit",
+      title: "Run tests",
+      summary: "the project's tests, with structured results",
+      tier: :execute,
+      hints: :runs,
+      event: {:elixir, :run_exunit},
+      label: "test",
+      description:
+        "Run the project's ExUnit tests and get structured results: totals, every failure with module, file, line " <>
+          "and message, and timing. Without a path the whole suite runs. Failing tests are a normal answer.",
+      parameters: [
+        %{
+          name: "path",
+          type: :string,
+          required: false,
+          description: "Test file or folder inside the project's test folder, relative to the project root."
+        },
+        %{
+          name: "line",
+          type: :integer,
+          required: false,
+          minimum: 1,
+          refusal: "line must be 1 or more",
+          description: "Run only the test at this line; needs path to be a file."
+        },
+        %{
+          name: "tag",
+          type: :string,
+          required: false,
+          description: "Run only tests with this tag, as \"name\" or \"name:value\"."
+        },
+        %{
+          name: "exclude_tag",
+          type: :string,
+          required: false,
+          description:
+            "Leave out tests with this tag, as \"name\" or \"name:value\"; one that has the wanted tag too still runs."
+        },
+        %{
+          name: "max_failures",
+          type: :integer,
+          required: false,
+          minimum: 1,
+          refusal: "max_failures must be 1 or more",
+          description: "Stop after this many failures (1 or more)."
+        },
+        %{
+          name: "seed",
+          type: :integer,
+          required: false,
+          minimum: 0,
+          refusal: "seed must be 0 or more; 0 keeps the order of the files",
+          description: "Seed of the test order; repeat a seed to repeat an order."
+        },
+        %{
+          name: "trace",
+          type: :boolean,
+          required: false,
+          default: false,
+          description: "Run tests one after the other without ExUnit's own timeouts (slower)."
+        },
+        %{
+          name: "timeout",
+          type: :integer,
+          required: false,
+          default: @default_timeout,
+          minimum: 1,
+          maximum: @max_timeout,
+          beyond: :cut,
+          description: "Time limit in milliseconds (default #{@default_timeout}, maximum #{@max_timeout})."
+        }
+      ]
+    }
+  end
 
   @doc "Runs the tool; see the module's documentation for the result."
   @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
-  def execute(args, context) do
-    Operation.run(
-      %{
-        definition: Definitions.Elixir.run_exunit(),
-        event: [:jido_code, :elixir, :run_exunit],
-        label: "test"
-      },
-      args,
-      context,
-      &run/2
-    )
-  end
+  def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &run/2)
 
   defp run(args, context) do
     deadline = Deadline.new(args["timeout"], @default_timeout, @max_timeout)
 
     with {:ok, path} <- path(args["path"], args["line"]),
-         {:ok, options} <- options(args),
+         options = options(args),
          {:ok, root} <- Workspace.root(context),
          {:ok, place} <- inside_project(root, args["path"]),
          :ok <- plausible(args["path"]),
@@ -97,14 +161,10 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
   defp cutoff(_result, _ends_at), do: :infinity
 
   defp options(args) do
-    with {:ok, max_failures} <- positive("max_failures", args["max_failures"]),
-         {:ok, seed} <- seed(args["seed"]) do
-      {:ok,
-       if(args["trace"], do: ["--trace"], else: []) ++
-         option("--only", args["tag"]) ++
-         option("--exclude", args["exclude_tag"]) ++
-         option("--max-failures", max_failures) ++ option("--seed", seed)}
-    end
+    if(args["trace"], do: ["--trace"], else: []) ++
+      option("--only", args["tag"]) ++
+      option("--exclude", args["exclude_tag"]) ++
+      option("--max-failures", args["max_failures"]) ++ option("--seed", args["seed"])
   end
 
   # One that would leave the project if something decoded it is told as such, also where there is no project.
@@ -126,15 +186,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
     do: {:error, "path is empty; leave it out to run all tests, or give one in the test/ directory"}
 
   defp path(path, nil), do: {:ok, [path]}
-  defp path(path, line) when line > 0, do: {:ok, ["#{path}:#{line}"]}
-  defp path(_path, _line), do: {:error, "line must be 1 or more"}
-
-  defp positive(_name, nil), do: {:ok, nil}
-  defp positive(_name, value) when value > 0, do: {:ok, value}
-  defp positive(name, _value), do: {:error, "#{name} must be 1 or more"}
-
-  defp seed(seed) when is_nil(seed) or seed >= 0, do: {:ok, seed}
-  defp seed(_seed), do: {:error, "seed must be 0 or more; 0 keeps the order of the files"}
+  defp path(path, line), do: {:ok, ["#{path}:#{line}"]}
 
   defp option(_name, nil), do: []
   defp option(name, value), do: [name, to_string(value)]

@@ -28,7 +28,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Definitions, Operation, Render}
+  alias JidoCode.Tools.{Operation, Render}
 
   alias JidoCode.Tools.Introspection.{
     At,
@@ -54,26 +54,50 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
   @heap_words 4_000_000
 
   @impl true
-  def security_properties, do: %{tier: :privileged, timeout_ms: 15_000}
+  def definition do
+    %{
+      name: "inspect_supervisor",
+      title: "Look at a supervision tree",
+      summary: "a supervision tree with kinds and states",
+      limits: "50 children a level",
+      tier: :privileged,
+      hints: :looks,
+      event: {:elixir, :supervisor_tree},
+      label: {:argument, "supervisor"},
+      at_node: true,
+      timeout_ms: 15_000,
+      description:
+        "Show a supervisor of the project and what it supervises, as a tree and as data: ids, types, pids, which " <>
+          "children run, restart or are missing. At most 50 children of each supervisor are listed. Start here to " <>
+          "find the names of processes, then use get_process_state.",
+      parameters: [
+        %{
+          name: "supervisor",
+          type: :string,
+          required: true,
+          description: "Registered name of the supervisor, e.g. \"MyApp.Supervisor\". Pids are not accepted."
+        },
+        %{
+          name: "depth",
+          type: :integer,
+          required: false,
+          default: @default_depth,
+          minimum: 1,
+          maximum: @max_depth,
+          beyond: :cut,
+          description:
+            "How many levels to descend (default #{@default_depth}, maximum #{@max_depth}); 1 lists direct children."
+        }
+      ]
+    }
+  end
 
   @doc "Runs the tool; see the module's documentation for the result."
   @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
-  def execute(args, context) do
-    Operation.run(
-      %{
-        definition: Definitions.Elixir.inspect_supervisor(),
-        event: [:jido_code, :elixir, :supervisor_tree],
-        label: {:argument, "supervisor"},
-        at_node: true
-      },
-      args,
-      context,
-      &inspect_supervisor/2
-    )
-  end
+  def execute(args, context),
+    do: Operation.run(Operation.of(__MODULE__), args, context, &inspect_supervisor/2)
 
   defp inspect_supervisor(%{"supervisor" => name, "depth" => depth}, context) do
-    depth = if depth > 0, do: min(depth, @max_depth), else: @default_depth
     reach = Reach.of(context)
 
     with {:ok, pid} <- Names.find_process(name, "Supervisor", "supervisor name", reach) do
