@@ -497,9 +497,7 @@ fn many_threads_share_a_decider() {
             .map(|_| {
                 scope.spawn(|| {
                     (0..100)
-                        .filter(|_| {
-                            decider.decide(call("spawn_task")) == allowed(Tier::Privileged)
-                        })
+                        .filter(|_| decider.decide(call("spawn_task")) == allowed(Tier::Privileged))
                         .count()
                 })
             })
