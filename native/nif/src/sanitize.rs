@@ -6,8 +6,8 @@ use rustler::types::tuple;
 use rustler::{
     Binary, Encoder, Env, MapIterator, NewBinary, NifResult, ResourceArc, Term, TermType,
 };
+use security_core::sanitizer;
 use security_core::sanitizer::terms::{Beyond, Budget, Kind, Outcome, Replaced, Terms};
-use security_core::sanitizer::{self, KeyClass};
 
 use crate::atoms;
 use crate::core::{Core, Known};
@@ -135,11 +135,16 @@ fn sanitize_dirty<'a>(env: Env<'a>, core: ResourceArc<Core>, term: Term<'a>) -> 
     redact(env, &core, term, (DIRTY, Beyond::Withhold))
 }
 
-/// Whether a value is a secret by the name it stands under.
+/// The secret parts of a value that stands under a name in a configuration.
 #[rustler::nif(schedule = "DirtyCpu")]
-fn sanitizer_pair_secret(core: ResourceArc<Core>, name: Binary, value: Binary) -> bool {
-    let class = core.sanitizer.key_class(name.as_slice());
-    class != KeyClass::None && core.sanitizer.value_is_secret(class, value.as_slice())
+fn sanitizer_secrets_in<'a>(
+    env: Env<'a>,
+    core: ResourceArc<Core>,
+    name: Binary,
+    value: Binary,
+) -> Vec<Term<'a>> {
+    let parts = core.sanitizer.secrets_in(name.as_slice(), value.as_slice());
+    parts.iter().map(|part| Erlang(env).text(part)).collect()
 }
 
 #[rustler::nif(schedule = "DirtyCpu")]

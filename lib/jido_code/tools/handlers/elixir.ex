@@ -9,6 +9,7 @@ defmodule JidoCode.Tools.Handlers.Elixir do
 
   alias JidoCode.Tools.Handlers.Elixir.Constants
   alias JidoCode.Tools.{Host, Telemetry}
+  alias JidoCode.Tools.Render.SensitiveName
 
   @allowed_tasks ~w(compile test format deps.get deps.compile deps.tree deps.unlock help credo dialyzer docs hex.info)
   @blocked_tasks ~w(release archive.install escript.build local.hex local.rebar hex.publish deps.update do ecto.drop) ++
@@ -33,7 +34,7 @@ defmodule JidoCode.Tools.Handlers.Elixir do
 
   @doc "Names of fields whose values are never shown."
   @spec sensitive_fields() :: [String.t()]
-  defdelegate sensitive_fields, to: Constants
+  defdelegate sensitive_fields, to: SensitiveName, as: :host_names
 
   @doc """
   Whether a Mix task may run.

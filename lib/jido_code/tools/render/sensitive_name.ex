@@ -12,17 +12,20 @@ defmodule JidoCode.Tools.Render.SensitiveName do
   """
 
   alias JidoCode.Tools.Config
-  alias JidoCode.Tools.Handlers.Elixir.Constants
 
-  # Beside the fields that the handlers name: more spellings, and terms that carry secrets in practice.
-  @more ~w(
-    pass passcode secrets api_secret access_token refresh_token auth_token credential privatekey aws_secret_access_key
-    aws_access_key_id access_key account_key auth_key session_key master_key shared_key license_key ssh_key
-    service_key decryption_key hmac_key cookie cookies jwt otp totp mnemonic dsn userinfo pem secret_key_base
-  )
+  # The native core reads the same list. It is read when this is compiled: no native code runs where this is lent to a node.
+  @list Path.expand("../../../../native/security_core/src/sanitizer/fields.txt", __DIR__)
+  @external_resource @list
 
+  @named for line <- File.stream!(@list),
+             not String.starts_with?(line, "#"),
+             [name | tags] = String.split(line),
+             do: {name, tags}
+
+  @names Enum.map(@named, &elem(&1, 0))
+  @host_names for {name, tags} <- @named, "host" in tags, do: name
   # Under these a number is a secret too: a PIN used as a password is still one.
-  @strong ~w(password passwd pwd passphrase passcode secret)
+  @strong for {name, tags} <- @named, "strong" in tags, do: name
 
   # A name that ends with one of these tells something about a secret.
   @about ~w(
@@ -34,7 +37,7 @@ defmodule JidoCode.Tools.Render.SensitiveName do
   )
 
   @join &String.replace(&1, "_", "")
-  @terms MapSet.new(Constants.sensitive_fields() ++ @more, @join)
+  @terms MapSet.new(@names, @join)
   @strong_terms MapSet.new(@strong, @join)
   @about_words MapSet.new(@about)
 
@@ -43,6 +46,14 @@ defmodule JidoCode.Tools.Render.SensitiveName do
 
   # The longest term has four words; windows of three find all of them, since a part of each longer one is a term.
   @max_window 3
+
+  @doc "The names, in snake case."
+  @spec names() :: [String.t()]
+  def names, do: @names
+
+  @doc "Those of them that JidoCode's own list has."
+  @spec host_names() :: [String.t()]
+  def host_names, do: @host_names
 
   @typedoc "Terms that the configuration adds, joined and in lower case."
   @type extra :: MapSet.t(String.t())

@@ -3,9 +3,9 @@ defmodule JidoCode.Tools.Security.KnownSecrets do
   The secrets that this node already knows, handed to the native core so that they vanish from every output, whatever
   surrounds them: verbatim and in their URL-, base64-, hex- and JSON-encoded forms.
 
-  They come from the environment variables and the application environments under names that promise a secret, from the
-  password part of URLs among them, from the Erlang cookies, and from what the host registers with
-  `JidoCode.Tools.Security.OutputSanitizer.register_secret/1`. Short or wordlike values are not taken (a development
+  They come from the environment variables and the application environments: values under names that promise a secret, and
+  under any name the secret parts of URLs, of headers (`Bearer ...`) and of connection strings. Further from the Erlang
+  cookies, and from what the host registers with `JidoCode.Tools.Security.OutputSanitizer.register_secret/1`. Short or wordlike values are not taken (a development
   password `postgres` must not vanish from every text); those are redacted beside their names only.
 
   The values live in the core alone, are not logged and can't be read back. They are collected anew every
@@ -17,6 +17,9 @@ defmodule JidoCode.Tools.Security.KnownSecrets do
   alias JidoCode.Tools.Config
   alias JidoCode.Tools.Security.{Core, Native}
 
+  # Fewer would stand in any text by chance.
+  @min_bytes 4
+
   # What is nested deeper in an application's environment is not looked at.
   @max_depth 12
 
@@ -25,9 +28,21 @@ defmodule JidoCode.Tools.Security.KnownSecrets do
   def start_link(_opts), do: GenServer.start_link(__MODULE__, [], name: __MODULE__)
 
   @doc false
-  @spec register(String.t()) :: :ok | {:error, :too_short}
-  def register(value) when byte_size(value) < 4, do: {:error, :too_short}
-  def register(value), do: Native.core_put_known(Core.default(), :keep, [value])
+  @spec register(String.t()) :: :ok | {:error, :blank | :too_short | :one_character}
+  def register(value) do
+    # White space around it belongs to the file or the line that it was read from.
+    value = trim(value)
+
+    cond do
+      value == "" -> {:error, :blank}
+      byte_size(value) < @min_bytes -> {:error, :too_short}
+      value == String.duplicate(binary_part(value, 0, 1), byte_size(value)) -> {:error, :one_character}
+      true -> Native.core_put_known(Core.default(), :keep, [value])
+    end
+  end
+
+  # Of any bytes, text or not.
+  defp trim(value), do: Regex.replace(~r/\A[\s\0]+|[\s\0]+\z/, value, "")
 
   # For the VM that runs the tools of an MCP client, when this one is the project's.
   @doc false
@@ -118,21 +133,12 @@ defmodule JidoCode.Tools.Security.KnownSecrets do
 
   defp walk(_core, _name, _value, _depth), do: []
 
+  # A part of a URL has its escapes; programs print it with them and without.
   defp secrets(core, name, value) do
-    by_name = if Native.sanitizer_pair_secret(core, name, value), do: [value], else: []
-    by_name ++ userinfo(value)
-  end
-
-  # scheme://user:password@host: the password, as it stands and with its escapes undone.
-  defp userinfo(value) do
-    with [_scheme, rest] <- String.split(value, "://", parts: 2),
-         [authority | _path] <- String.split(rest, "/", parts: 2),
-         [_host, info] <- authority |> String.reverse() |> String.split("@", parts: 2),
-         [_user, password] <- info |> String.reverse() |> String.split(":", parts: 2) do
-      Enum.uniq([password, unescape(password)])
-    else
-      _other -> []
-    end
+    for part <- Native.sanitizer_secrets_in(core, name, value),
+        form <- [part, unescape(part)],
+        uniq: true,
+        do: form
   end
 
   defp unescape(text) do

@@ -64,7 +64,7 @@ defmodule JidoCode.Tools.Security.Native do
 
   def sanitize(_core, _term), do: missing()
   def sanitize_dirty(_core, _term), do: missing()
-  def sanitizer_pair_secret(_core, _name, _value), do: missing()
+  def sanitizer_secrets_in(_core, _name, _value), do: missing()
   def sanitizer_rules(), do: missing()
 
   def mix_policy_new(_settings), do: missing()

@@ -19,8 +19,12 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
   When the core does not answer at all, the whole term is.
   """
 
+  alias JidoCode.Tools.Render.SensitiveName
   alias JidoCode.Tools.Security.{Core, KnownSecrets, Native}
   alias JidoCode.Tools.Telemetry
+
+  # The atoms are made when this is compiled, from the library's own list.
+  @fields MapSet.new(SensitiveName.names() ++ Enum.map(SensitiveName.names(), &String.to_atom/1))
 
   @unavailable "[REDACTED: the redactor is not available]"
 
@@ -75,10 +79,19 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
   def contains_sensitive?(term, opts \\ []), do: redact(core(opts), term) != :clean
 
   @doc """
-  Tells the core a value that must never appear in any output, in none of its usual encodings either. Takes strings of at
-  least 4 bytes, holds until the application stops, and can't be read back.
+  Tells the core a value that must never appear in any output, in none of its usual encodings either. Holds until the
+  application stops, and can't be read back.
+
+  Takes strings of at least 4 bytes besides white space around them, which is left out. What would blank out ordinary text
+  is refused: `{:error, :blank}` for nothing but white space, `{:error, :too_short}`, and `{:error, :one_character}` for one
+  character over and over.
+
+      iex> JidoCode.Tools.Security.OutputSanitizer.register_secret("  \\n")
+      {:error, :blank}
+      iex> JidoCode.Tools.Security.OutputSanitizer.register_secret("----")
+      {:error, :one_character}
   """
-  @spec register_secret(String.t()) :: :ok | {:error, :too_short}
+  @spec register_secret(String.t()) :: :ok | {:error, :blank | :too_short | :one_character}
   def register_secret(value) when is_binary(value), do: KnownSecrets.register(value)
 
   @doc """
@@ -111,14 +124,7 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
 
   @doc "The names whose values are secret as they stand, as strings and as atoms. Compound names are split into words."
   @spec sensitive_fields() :: MapSet.t()
-  def sensitive_fields do
-    names = ~w(
-      password passwd pass secret secret_key secrets api_key apikey api_secret token access_token refresh_token auth_token
-      auth authorization credentials credential private_key privatekey aws_secret_access_key aws_access_key_id
-    )a
-
-    MapSet.new(names ++ Enum.map(names, &Atom.to_string/1))
-  end
+  def sensitive_fields, do: @fields
 
   defp core(opts), do: Keyword.get_lazy(opts, :core, &Core.default/0)
 end

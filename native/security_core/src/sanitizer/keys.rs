@@ -25,19 +25,6 @@ pub enum KeyClass {
     Field,
 }
 
-/// Field names that stand for a secret by themselves, in structured data; written in lower case without separators they also match
-/// `apiKey`, `api-key` and the like.
-#[rustfmt::skip]
-pub(crate) static FIELDS: &[&str] = &[
-    "password", "passwd", "pwd", "pass", "passphrase", "passcode", "secret", "secrets", "secret_key", "secret_key_base",
-    "api_key", "apikey", "api_secret", "token", "access_token", "refresh_token", "id_token", "auth_token", "session_token",
-    "auth", "authorization", "bearer", "credentials", "credential", "private_key", "privatekey", "signing_key",
-    "encryption_key", "session_secret", "client_secret", "consumer_secret", "signing_salt", "encryption_salt",
-    "aws_secret_access_key", "aws_access_key_id", "database_url", "connection_string", "db_password", "salt", "nonce", "iv",
-    "hmac", "cookie", "secret_access_key", "access_key", "auth_key", "master_key", "password_confirmation",
-    "current_password", "new_password",
-];
-
 /// The longest name that is looked at.
 pub(crate) const MAX_NAME: usize = 100;
 const MAX_WORDS: usize = 14;

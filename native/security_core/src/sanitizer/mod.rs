@@ -17,10 +17,12 @@
 
 mod anchors;
 mod bare;
+mod collect;
 mod commands;
 mod dump;
 mod engine;
 mod families;
+mod fields;
 mod headers;
 mod judge;
 mod key;
@@ -235,7 +237,7 @@ impl Sanitizer {
                 || user.iter().any(|r| r.rule.name == rule.name);
             user.push(compile(rule, taken)?);
         }
-        let fields = keys::FIELDS
+        let fields = fields::names()
             .iter()
             .map(|name| normal(name.as_bytes()))
             .chain(added.iter().cloned())
@@ -253,7 +255,7 @@ impl Sanitizer {
         static BUILT_IN: OnceLock<Sanitizer> = OnceLock::new();
         BUILT_IN.get_or_init(|| Sanitizer {
             engine: Engine::new(HashSet::new(), &[]),
-            fields: keys::FIELDS
+            fields: fields::names()
                 .iter()
                 .map(|name| normal(name.as_bytes()))
                 .collect(),
@@ -576,7 +578,7 @@ pub fn rules() -> impl Iterator<Item = &'static RuleInfo> {
 
 /// The built-in field names.
 pub fn sensitive_fields() -> &'static [&'static str] {
-    keys::FIELDS
+    fields::names()
 }
 
 #[cfg(test)]

@@ -56,6 +56,29 @@ defmodule JidoCode.Tools.Security.KnownSecretsTest do
     assert hidden?(secret <> "+@")
   end
 
+  test "what follows the scheme in a header, a parameter of a URL, a part of a connection string", %{
+    secret: secret
+  } do
+    for value <- [
+          "Bearer #{secret}",
+          "https://example.test/feed?page=2&api_key=#{secret}",
+          "https://example.test/?token=#{secret}#top",
+          "host=db user=app password=#{secret} sslmode=require",
+          "Server=db;User Id=sa;Password=#{secret};Encrypt=true"
+        ] do
+      System.put_env("JIDO_TEST_URL", value)
+      KnownSecrets.refresh()
+      assert hidden?(secret), value |> String.split(secret) |> hd()
+    end
+
+    Application.put_env(@app, :headers, [{"authorization", "Bearer " <> secret}, {"accept", "*/*"}])
+    KnownSecrets.refresh()
+    assert hidden?(secret)
+
+    assert OutputSanitizer.sanitize("host=db and sslmode=require", emit_telemetry: false) ==
+             "host=db and sslmode=require"
+  end
+
   test "what is ordinary is not taken, or it would vanish from every text" do
     System.put_env("JIDO_TEST_PASSWORD", "postgres")
     KnownSecrets.refresh()

@@ -398,9 +398,27 @@ defmodule JidoCode.Tools.Security.OutputSanitizerTest do
       assert OutputSanitizer.sanitize(plain, core: Core.new(), emit_telemetry: false) == plain
     end
 
-    test "too short ones are refused" do
+    test "those that would blank out ordinary text are refused" do
       assert OutputSanitizer.register_secret("abc") == {:error, :too_short}
+      assert OutputSanitizer.register_secret("  ab \n") == {:error, :too_short}
+
+      for blank <- ["", "    ", "\n\t      \r\n", <<0, 0, 0, 0, 0>>],
+          do: assert(OutputSanitizer.register_secret(blank) == {:error, :blank})
+
+      for same <- ["----", "aaaaaaaa", String.duplicate("0", 64)],
+          do: assert(OutputSanitizer.register_secret(same) == {:error, :one_character})
+
+      indented = "    defp a, do: ---- aaaaaaaa 00000000"
+      assert sanitize(indented) == indented
       assert_raise FunctionClauseError, fn -> OutputSanitizer.register_secret(:abcdef) end
+    end
+  end
+
+  describe "registered with white space around it" do
+    test "a value goes without it" do
+      secret = "Kz8" <> token(15, 98)
+      assert OutputSanitizer.register_secret(" " <> secret <> "\n") == :ok
+      assert sanitize("a #{secret}, b") == "a [REDACTED], b"
     end
   end
 

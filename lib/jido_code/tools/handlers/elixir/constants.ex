@@ -1,6 +1,6 @@
 defmodule JidoCode.Tools.Handlers.Elixir.Constants do
   @moduledoc """
-  Names that the introspection handlers refuse or hide.
+  Names that the introspection handlers refuse.
   """
 
   @jido_code ~w(JidoCode.Tools JidoCode.Session JidoCode.Registry)
@@ -11,12 +11,6 @@ defmodule JidoCode.Tools.Handlers.Elixir.Constants do
     ssl_pem_cache disk_log_server disk_log_sup standard_error standard_error_sup
   )
 
-  @sensitive_fields ~w(
-    password passwd pwd passphrase secret token api_key apikey private_key secret_key signing_key encryption_key
-    credentials auth bearer authorization session_secret client_secret consumer_secret database_url connection_string
-    db_password salt nonce iv hmac
-  )
-
   @doc """
   Beginnings of names that are refused, as a user would type them: with `Elixir.` and with a colon where they have one.
   """
@@ -24,8 +18,4 @@ defmodule JidoCode.Tools.Handlers.Elixir.Constants do
   def blocked_prefixes do
     @jido_code ++ Enum.map(@jido_code, &("Elixir." <> &1)) ++ Enum.map(@system, &(":" <> &1))
   end
-
-  @doc "Names of fields whose values are never shown."
-  @spec sensitive_fields() :: [String.t()]
-  def sensitive_fields, do: @sensitive_fields
 end
