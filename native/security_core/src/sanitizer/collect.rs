@@ -12,7 +12,7 @@ impl Sanitizer {
     /// The secret parts of a value: of a URL its password and its parameters, of a header's value what follows the scheme, of a
     /// connection string the value under a name in it; of any other the whole, if its name promises a secret.
     pub fn secrets_in(&self, name: &[u8], value: &[u8]) -> Vec<Vec<u8>> {
-        let value = value[..value.len().min(MAX_VALUE)].trim_ascii();
+        let value = without_fragment(value[..value.len().min(MAX_VALUE)].trim_ascii());
         let credential = after_scheme(value);
         let mut parts = match credential {
             Some(_) => self.parts(&[b"Authorization: ", value].concat()),
@@ -36,6 +36,13 @@ impl Sanitizer {
             .map(|span| text[span.start..span.end].to_vec())
             .collect()
     }
+}
+
+/// A URL's last parameter ends before the fragment, which is never sent anywhere.
+fn without_fragment(value: &[u8]) -> &[u8] {
+    let query = memchr::memmem::find(value, b"://").and_then(|_| memchr::memchr(b'?', value));
+    let fragment = query.and_then(|query| Some(query + memchr::memchr(b'#', &value[query..])?));
+    &value[..fragment.unwrap_or(value.len())]
 }
 
 fn after_scheme(value: &[u8]) -> Option<&[u8]> {
@@ -91,6 +98,10 @@ mod tests {
                 "feed",
                 &format!("https://acme.test/x?page=2&api_key={SECRET}")
             ),
+            [SECRET]
+        );
+        assert_eq!(
+            secrets("feed", &format!("https://acme.test/?token={SECRET}#top")),
             [SECRET]
         );
         assert!(secrets("endpoint", "https://acme.test/x?page=2").is_empty());
