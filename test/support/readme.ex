@@ -3,9 +3,10 @@ defmodule JidoCode.Tools.Test.Readme do
   # The tables of the documentation that say what the code knows. `mix readme` writes them between their marks; a test checks that
   # they are current.
 
+  alias JidoCode.Tools.{Catalog, Telemetry}
   alias JidoCode.Tools.Config.{Table, Type}
 
-  @tables [:configuration]
+  @tables [:configuration, :tools, :events]
 
   @doc "README and guides."
   @spec files() :: [Path.t()]
@@ -44,6 +45,34 @@ defmodule JidoCode.Tools.Test.Readme do
 
     IO.iodata_to_binary(["| key | takes | default | |\n|---|---|---|---|\n" | rows])
   end
+
+  def table(:tools) do
+    rows =
+      for tool <- Catalog.own() do
+        limits = for parameter <- tool.parameters, text <- [limit(parameter)], text != nil, do: text
+        limits = Enum.join(limits ++ List.wrap(tool.limits), "; ")
+        "| `#{tool.name}` | #{cell(tool.summary)} | #{tool.tier} | #{limits} |\n"
+      end
+
+    IO.iodata_to_binary(["| tool | what it does | tier | limits |\n|---|---|---|---|\n" | rows])
+  end
+
+  def table(:events) do
+    rows =
+      for {event, {measurements, metadata}} <- Enum.sort(Telemetry.events()) do
+        "| `#{inspect(event)}` | #{names(measurements)} | #{names(metadata)} |\n"
+      end
+
+    IO.iodata_to_binary(["| event | measurements | metadata |\n|---|---|---|\n" | rows])
+  end
+
+  defp limit(%{name: "timeout", default: default, maximum: maximum}),
+    do: "#{div(default, 1_000)} s, at most #{div(maximum, 1_000)} s"
+
+  defp limit(%{name: name, default: default, maximum: maximum}), do: "#{name} #{default}, at most #{maximum}"
+  defp limit(_parameter), do: nil
+
+  defp names(keys), do: Enum.map_join(keys, ", ", &"`#{&1}`")
 
   defp cell(text), do: String.replace(text, "|", "\\|")
 end

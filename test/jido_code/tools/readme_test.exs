@@ -28,6 +28,7 @@ defmodule JidoCode.Tools.ReadmeTest do
       assert Readme.filled(text) == text, "#{file} is not current: run mix readme"
     end
 
-    assert Enum.any?(Readme.files(), &(File.read!(&1) =~ Readme.table(:configuration)))
+    written = Enum.map_join(Readme.files(), &File.read!/1)
+    for table <- [:configuration, :tools, :events], do: assert(written =~ Readme.table(table))
   end
 end

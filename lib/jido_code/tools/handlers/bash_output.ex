@@ -25,7 +25,7 @@ defmodule JidoCode.Tools.Handlers.BashOutput do
     %{
       name: "bash_output",
       title: "Read a background command's output",
-      summary: "what it has printed, and whether it still runs",
+      summary: "what a background command has printed, and whether it still runs",
       tier: :read_only,
       # Not idempotent: a read moves the cursor, and what it returned is not returned again.
       hints: %{read_only: true, destructive: false, idempotent: false, open_world: false},

@@ -14,7 +14,7 @@ defmodule JidoCode.Tools.Handlers.KillShell do
     %{
       name: "kill_shell",
       title: "End a background command",
-      summary: "ends it with everything that it started",
+      summary: "ends a background command with everything that it started",
       tier: :execute,
       hints: %{read_only: false, destructive: true, idempotent: true, open_world: false},
       event: {:shell, :kill_shell},
