@@ -181,6 +181,9 @@ defmodule JidoCode.Tools.Remote do
       {kind, result} when kind in [:ok, :timeout] and is_map(result) ->
         told({kind, result |> own_numbers(node) |> Map.put("node", Atom.to_string(node))}, [unknown_secrets()])
 
+      {:error, text} when is_binary(text) ->
+        {:error, own_numbers(text, node)}
+
       error ->
         error
     end
@@ -192,7 +195,7 @@ defmodule JidoCode.Tools.Remote do
   defp own_numbers(result, node) do
     "<" <> rest = node |> At.call(:erlang, :whereis, [:init]) |> :erlang.pid_to_list() |> List.to_string()
     [number, _rest] = String.split(rest, ".", parts: 2)
-    replace(result, ["#PID<#{number}.", "#Reference<#{number}."])
+    replace(result, ["#PID<#{number}.", "#Reference<#{number}.", "#Port<#{number}."])
   end
 
   defp replace(map, foreign) when is_map(map),

@@ -327,6 +327,8 @@ defmodule JidoCode.Tools.Render do
   defp names(key), do: [key]
 
   defp key_style(key, true) when is_atom(key), do: {:keyword, key}
+  # Only a record's fields are named by strings where all is a keyword.
+  defp key_style(key, true) when is_binary(key), do: {:keyword, key}
   defp key_style(key, _keyword?), do: {:arrow, key}
 
   defp shares({:list, [_, _, _, _ | _], _keyword?}), do: @max_shares

@@ -155,9 +155,13 @@ defmodule JidoCode.Tools.Introspection.Names do
     end
   end
 
-  @doc "The text for a name under which nothing is registered."
+  @doc "The text for a name under which nothing is registered, or a pid of nobody."
   @spec not_found(String.t(), String.t()) :: String.t()
-  def not_found(what, text), do: "#{what} not found: #{text} is not registered on this node"
+  def not_found(what, text) do
+    if identifier?(text),
+      do: "#{what} not found: #{text} has ended, or never ran on this node",
+      else: "#{what} not found: #{text} is not registered on this node"
+  end
 
   @doc "An atom as a person writes it: `MyApp.Worker`, `:my_worker`."
   @spec show(atom()) :: String.t()

@@ -19,7 +19,7 @@ defmodule JidoCode.Tools.Introspection.Tables do
           table: :ets.table() | nil,
           node: node(),
           owner: Observer.t() | nil,
-          records: %{{atom(), pos_integer()} => [atom()]}
+          records: %{{atom(), pos_integer()} => [String.t()]}
         }
 
   @type listing :: %{
@@ -85,7 +85,7 @@ defmodule JidoCode.Tools.Introspection.Tables do
   defp attributes(name, node) do
     fields = At.call(node, :mnesia, :table_info, [name, :attributes])
     tag = At.call(node, :mnesia, :table_info, [name, :record_name])
-    %{{tag, length(fields) + 1} => fields}
+    %{{tag, length(fields) + 1} => Enum.map(fields, &Atom.to_string/1)}
   end
 
   @spec not_found(String.t()) :: String.t()

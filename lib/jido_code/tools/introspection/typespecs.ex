@@ -26,27 +26,31 @@ defmodule JidoCode.Tools.Introspection.Typespecs do
 
   @doc "The attributes that tell types, out of the chunks of a module's file; none where there is no debug information."
   @spec attributes(%{String.t() => binary()}) :: [attribute()]
-  def attributes(%{"Dbgi" => chunk}) do
+  def attributes(chunks), do: attributes(chunks, @kinds)
+
+  @doc "The attributes of these kinds."
+  @spec attributes(%{String.t() => binary()}, [atom()]) :: [attribute()]
+  def attributes(%{"Dbgi" => chunk}, kinds) do
     case ExternalTerm.open(chunk, @max_unpacked) do
-      {:ok, body} -> body |> forms() |> Enum.flat_map(&attribute/1)
+      {:ok, body} -> forms(body, kinds)
       {:error, _reason} -> []
     end
   catch
     :not_a_term -> []
   end
 
-  def attributes(_chunks), do: []
+  def attributes(_chunks, _kinds), do: []
 
   # {:debug_info_v1, :elixir_erl, {:elixir_v1, definitions, specs}} or {:debug_info_v1, :erl_abstract_code, {forms, options}}.
   # What else the file has, the code of the module above all, is passed over.
-  defp forms(body) do
+  defp forms(body, kinds) do
     with {3, body} <- ExternalTerm.tuple(body),
          {:debug_info_v1, body} <- ExternalTerm.first(body),
          {backend, body} <- ExternalTerm.first(body),
          {_size, body} <- ExternalTerm.tuple(body) do
       case backend do
-        :elixir_erl -> body |> ExternalTerm.skip(2) |> listed()
-        :erl_abstract_code -> listed(body)
+        :elixir_erl -> body |> ExternalTerm.skip(2) |> listed(kinds)
+        :erl_abstract_code -> listed(body, kinds)
         _other -> []
       end
     else
@@ -54,27 +58,26 @@ defmodule JidoCode.Tools.Introspection.Typespecs do
     end
   end
 
-  defp listed(body) do
+  defp listed(body, kinds) do
     case ExternalTerm.list(body) do
-      {length, body} -> wanted(length, body, [])
+      {length, body} -> wanted(length, body, kinds, [])
       :error -> []
     end
   end
 
-  defp wanted(0, _body, forms), do: Enum.reverse(forms)
+  defp wanted(0, _body, _kinds, forms), do: Enum.reverse(forms)
 
-  defp wanted(left, body, forms) do
+  defp wanted(left, body, kinds, forms) do
     with {4, elements} <- ExternalTerm.tuple(body),
          {:attribute, elements} <- ExternalTerm.first(elements),
-         {kind, value} when kind in @kinds <- elements |> ExternalTerm.skip() |> ExternalTerm.first() do
+         {kind, value} <- elements |> ExternalTerm.skip() |> ExternalTerm.first(),
+         true <- kind in kinds do
       {value, rest} = ExternalTerm.first(value)
-      wanted(left - 1, rest, [{kind, value} | forms])
+      wanted(left - 1, rest, kinds, [{kind, value} | forms])
     else
-      _other -> wanted(left - 1, ExternalTerm.skip(body), forms)
+      _other -> wanted(left - 1, ExternalTerm.skip(body), kinds, forms)
     end
   end
-
-  defp attribute({kind, _value} = attribute) when kind in @kinds, do: [attribute]
 
   @doc """
   The specs or callbacks: `{name, arity, forms}`, as the compiler names them, in no order.

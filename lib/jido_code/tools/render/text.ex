@@ -45,10 +45,10 @@ defmodule JidoCode.Tools.Render.Text do
   @spec name(atom()) :: String.t()
   def name(atom), do: :literal |> Macro.inspect_atom(atom) |> String.trim_leading(":")
 
-  @doc "An atom as a key, with its colon."
-  @spec key(atom(), integer()) :: {String.t(), boolean()}
+  @doc "An atom as a key, with its colon, or the name of a record's field."
+  @spec key(atom() | String.t(), integer()) :: {String.t(), boolean()}
   def key(atom, bytes) do
-    text = Macro.inspect_atom(:key, atom)
+    text = if is_atom(atom), do: Macro.inspect_atom(:key, atom), else: atom <> ":"
     if byte_size(text) > bytes, do: {"...:", false}, else: {text, true}
   end
 
