@@ -71,7 +71,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
       description:
         "Look into the project's named ETS tables without changing them. list: all tables; info: one table's " <>
           "properties (memory in words, and in bytes as memory_bytes); lookup: the rows of one key; sample: a few " <>
-          "rows. Rows can be read from public tables only. Sensitive fields are hidden, large rows are cut.",
+          "rows. Mnesia's tables are among them. Rows of private tables can't be read, those of protected ones unless the " <>
+          "host shows public tables only. Sensitive fields are hidden, large rows are cut.",
       parameters: [
         %{
           name: "operation",
@@ -92,7 +93,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
           required: false,
           description:
             "Key for lookup, written as an Elixir literal: 42, 1.5, :name, MyApp.Mod, \"text\", true, " <>
-              "{:user, 1}, [1, 2]. Plain text without quotes is taken as a string."
+              "{:user, 1}, [1, 2], #PID<0.1.2>, or as Erlang's: {resource, <<\"/\">>}. Plain text without quotes is a string."
         },
         %{
           name: "limit",

@@ -81,7 +81,9 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
           name: "process",
           type: :string,
           required: true,
-          description: "Registered name, e.g. \"MyApp.Worker\" or \":my_worker\". Pids are not accepted."
+          description:
+            "Registered name, e.g. \"MyApp.Worker\" or \":my_worker\". A pid as the tools print it, " <>
+              "{:via, Registry, {MyApp.Registry, key}} or {:global, name}, unless the host takes names only."
         },
         %{
           name: "timeout",

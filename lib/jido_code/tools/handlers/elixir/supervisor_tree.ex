@@ -75,7 +75,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
           name: "supervisor",
           type: :string,
           required: true,
-          description: "Registered name of the supervisor, e.g. \"MyApp.Supervisor\". Pids are not accepted."
+          description:
+            "Registered name of the supervisor, e.g. \"MyApp.Supervisor\", or its pid, unless the host takes names only."
         },
         %{
           name: "depth",
