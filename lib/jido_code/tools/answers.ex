@@ -26,6 +26,7 @@ defmodule JidoCode.Tools.Answers do
 
   defp writer(tool) when tool in ["bash_execute", "mix_task", "bash_output"], do: Answers.Command
   defp writer(tool) when tool in ["bash_background", "kill_shell"], do: Answers.Shell
+  defp writer("get_logs"), do: Answers.Logs
   defp writer("grep_search"), do: Answers.Search
   defp writer(_tool), do: nil
 

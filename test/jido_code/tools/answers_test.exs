@@ -3,6 +3,7 @@ defmodule JidoCode.Tools.AnswersTest do
 
   doctest JidoCode.Tools.Answers
   doctest JidoCode.Tools.Answers.Command
+  doctest JidoCode.Tools.Answers.Logs
   doctest JidoCode.Tools.Answers.Search
   doctest JidoCode.Tools.Answers.Shell
 

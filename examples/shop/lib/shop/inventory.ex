@@ -28,6 +28,18 @@ defmodule Shop.Inventory do
   end
 
   @doc """
+  The items of which at most `count` are left, the scarcest first.
+
+      iex> Shop.Inventory.scarce(12)
+      [%{"item" => "cups", "left" => 12}]
+  """
+  @spec scarce(non_neg_integer()) :: [%{String.t() => term()}]
+  def scarce(count) do
+    rows = Enum.filter(:ets.tab2list(:shop_stock), fn {_item, left} -> left <= count end)
+    for {item, left} <- Enum.sort_by(rows, &elem(&1, 1)), do: %{"item" => item, "left" => left}
+  end
+
+  @doc """
   Takes items out of stock.
 
   Taking more than there are changes nothing.

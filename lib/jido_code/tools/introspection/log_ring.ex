@@ -88,6 +88,21 @@ defmodule JidoCode.Tools.Introspection.LogRing do
 
   defp place(meta), do: {meta[:mfa], meta[:file], meta[:line], meta[:application]}
 
+  @doc "Whether this node keeps its log."
+  @spec kept?() :: boolean()
+  def kept?, do: :ets.whereis(@table) != :undefined
+
+  @doc "The oldest event that is still kept."
+  @spec oldest() :: event() | nil
+  def oldest do
+    with number when is_integer(number) <- :ets.first(@table),
+         [row] <- :ets.lookup(@table, number) do
+      event(row)
+    else
+      _none -> nil
+    end
+  end
+
   @doc """
   The events with a number above `after_number` for which `keep?` is true, newest first, at most `limit`; and the newest number
   there is, to go on from.

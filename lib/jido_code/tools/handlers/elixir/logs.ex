@@ -1,0 +1,273 @@
+defmodule JidoCode.Tools.Handlers.Elixir.Logs do
+  @moduledoc false
+  # The `get_logs` tool: the last events of the VM's own logger. The result has these keys:
+  #
+  #   "events"     newest last: "number", "time" (UTC), "level", "process", and where known "where" (module, function, file and
+  #                line), "application"; "text"
+  #   "follow_up"  what the next call's parameter takes to get only what is newer
+  #   "note"       only when there is something to say
+
+  use JidoCode.Tools.Behaviours.SecureHandler
+
+  alias JidoCode.Tools.Introspection.{Bounded, LogRing}
+  alias JidoCode.Tools.Operation
+
+  @levels ~w(debug info notice warning error critical alert emergency)
+
+  @timeout_ms 5_000
+  @heap_words 8_000_000
+
+  # Characters of all texts, and of one while others wait.
+  @max_characters 24_000
+  @max_event 4_000
+
+  # Steps that a regular expression may take on one text; a careless one would otherwise take for ever.
+  @match_limit 50_000
+
+  @units %{"s" => 1, "m" => 60, "h" => 3_600, "d" => 86_400}
+
+  @impl true
+  def definition do
+    %{
+      name: "get_logs",
+      title: "Read the log",
+      summary: "the last events that the project's VM logged, crash reports included",
+      tier: :privileged,
+      hints: :looks,
+      event: {:elixir, :get_logs},
+      label: {:argument, "text"},
+      at_node: true,
+      timeout_ms: 10_000,
+      limits: "50 events, at most 500",
+      description:
+        "Show the last log events of the running system, newest last, with time, level, process, place in the code and text; " <>
+          "crash reports are readable. The first thing to look at after an error. Filters can be combined. " <>
+          "follow_up takes the number that an earlier answer gave and shows only what came since.",
+      parameters: [
+        %{
+          name: "level",
+          type: :string,
+          required: false,
+          enum: @levels,
+          default: "debug",
+          description: "Lowest level to show: warning shows warnings and errors (default: debug)"
+        },
+        %{name: "text", type: :string, required: false, description: "Only events that contain this text"},
+        %{
+          name: "regex",
+          type: :string,
+          required: false,
+          description: "Only events that match this regular expression (PCRE)"
+        },
+        %{
+          name: "since",
+          type: :string,
+          required: false,
+          description: "Only newer events: 30s, 5m, 2h, 1d ago, or a time as 2026-01-31T12:00:00Z"
+        },
+        %{
+          name: "process",
+          type: :string,
+          required: false,
+          description: "Only events of this process: a registered name or #PID<0.1.2>"
+        },
+        %{
+          name: "limit",
+          type: :integer,
+          required: false,
+          default: 50,
+          minimum: 1,
+          maximum: 500,
+          beyond: :cut,
+          description: "How many events at most (default: 50, max: 500)"
+        },
+        %{
+          name: "follow_up",
+          type: :integer,
+          required: false,
+          minimum: 0,
+          description: "Only events after this number, which an earlier answer gave as follow_up"
+        }
+      ]
+    }
+  end
+
+  @doc "Runs the tool."
+  @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
+  def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &read/2)
+
+  defp read(args, _context) do
+    with :ok <- kept(),
+         {:ok, since} <- since(args["since"]),
+         {:ok, regex} <- regex(args["regex"]) do
+      keep? =
+        &(level?(&1, args["level"]) and newer?(&1, since) and of?(&1, args["process"]) and
+            says?(&1, args["text"], regex))
+
+      look = fn -> LogRing.events(args["follow_up"] || 0, args["limit"], keep?) end
+
+      case Bounded.run(look, timeout: @timeout_ms, heap_words: @heap_words) do
+        {:ok, {events, newest}} -> {:ok, answer(events, newest, args)}
+        {:error, :timeout} -> {:error, {:timeout, "Reading the log took too long; a simpler regex is faster"}}
+        {:error, _failure} -> {:error, "The log can't be read"}
+      end
+    end
+  end
+
+  # Lent modules have no ring: it takes the library's application, and time to fill.
+  defp kept do
+    if LogRing.kept?(),
+      do: :ok,
+      else: {:error, "This node does not keep its log for us: it would have to run jido_code_tools itself"}
+  end
+
+  defp since(nil), do: {:ok, nil}
+
+  defp since(text) do
+    with [_all, number, unit] <- Regex.run(~r/\A(\d{1,6})([smhd])\z/, text) do
+      {:ok, System.os_time(:microsecond) - String.to_integer(number) * @units[unit] * 1_000_000}
+    else
+      nil ->
+        case DateTime.from_iso8601(text) do
+          {:ok, time, _offset} ->
+            {:ok, DateTime.to_unix(time, :microsecond)}
+
+          {:error, _reason} ->
+            {:error, "Invalid since: write 30s, 5m, 2h, 1d, or a time as 2026-01-31T12:00:00Z"}
+        end
+    end
+  end
+
+  defp regex(nil), do: {:ok, nil}
+
+  defp regex(source) do
+    case :re.compile(source, [:unicode]) do
+      {:ok, compiled} -> {:ok, compiled}
+      {:error, {why, at}} -> {:error, "Invalid regex: #{why} at character #{at}"}
+    end
+  rescue
+    ArgumentError -> {:error, "Invalid regex: it is not text"}
+  end
+
+  defp level?(event, lowest), do: :logger.compare_levels(event.level, level(lowest)) != :lt
+
+  for name <- @levels do
+    defp level(unquote(name)), do: unquote(String.to_atom(name))
+  end
+
+  defp newer?(_event, nil), do: true
+  defp newer?(event, since), do: is_integer(event.time_us) and event.time_us >= since
+
+  defp of?(_event, nil), do: true
+
+  # Compared as text, so that nothing is made of what was typed.
+  defp of?(%{pid: pid}, typed) when is_pid(pid) do
+    printed = inspect(pid)
+    typed == printed or "#PID" <> typed == printed or typed == registered(pid)
+  end
+
+  defp of?(_event, _typed), do: false
+
+  defp registered(pid) when node(pid) == node() do
+    with {:registered_name, name} when is_atom(name) <- Process.info(pid, :registered_name), do: inspect(name)
+  end
+
+  defp registered(_pid), do: nil
+
+  defp says?(event, text, regex) do
+    (text == nil or String.contains?(event.text, text)) and (regex == nil or matches?(event.text, regex))
+  end
+
+  defp matches?(text, regex) do
+    options = [
+      :report_errors,
+      {:capture, :none},
+      match_limit: @match_limit,
+      match_limit_recursion: @match_limit
+    ]
+
+    :re.run(text, regex, options) == :match
+  end
+
+  defp answer(events, newest, args) do
+    {shown, left} = fit(events, @max_characters)
+
+    notes =
+      Enum.reject(
+        [
+          if(events == [], do: "No event matches. #{kept_since()}"),
+          if(left > 0, do: "#{left} older events are left out for their length: narrow the filters."),
+          if(length(events) == args["limit"],
+            do: "There may be older ones: raise limit or narrow the filters."
+          )
+        ],
+        &is_nil/1
+      )
+
+    result = %{"events" => Enum.reverse(shown), "follow_up" => newest}
+    if notes == [], do: result, else: Map.put(result, "note", Enum.join(notes, " "))
+  end
+
+  defp kept_since do
+    case LogRing.oldest() do
+      nil ->
+        "Nothing was logged yet."
+
+      event ->
+        "The log is kept since #{time(event.time_us)}; what the logger's own level leaves out never reaches it."
+    end
+  end
+
+  # Newest first, until the room is used.
+  defp fit(events, room) do
+    {shown, _room} =
+      Enum.reduce_while(events, {[], room}, fn event, {shown, room} ->
+        event = show(event)
+        size = String.length(event["text"]) + 100
+        if size > room, do: {:halt, {shown, 0}}, else: {:cont, {[event | shown], room - size}}
+      end)
+
+    {Enum.reverse(shown), length(events) - length(shown)}
+  end
+
+  defp show(event) do
+    %{
+      "number" => event.number,
+      "time" => time(event.time_us),
+      "level" => Atom.to_string(event.level),
+      "process" => inspect(event.pid),
+      "text" => cut(event.text)
+    }
+    |> put("where", where(event))
+    |> put("application", event.application && Atom.to_string(event.application))
+  end
+
+  defp put(map, _key, nil), do: map
+  defp put(map, key, value), do: Map.put(map, key, value)
+
+  defp where(%{mfa: nil}), do: nil
+
+  defp where(%{mfa: {module, function, arity}, place: place}) do
+    call = Exception.format_mfa(module, function, arity)
+    with {file, line} <- place, do: "#{call} (#{shorten(file)}:#{line})", else: (nil -> call)
+  end
+
+  # Compilers write the whole path of the machine that they ran on.
+  defp shorten(file), do: Path.relative_to_cwd(file)
+
+  defp time(microseconds) when is_integer(microseconds),
+    do:
+      microseconds
+      |> DateTime.from_unix!(:microsecond)
+      |> DateTime.truncate(:millisecond)
+      |> DateTime.to_iso8601()
+
+  defp time(_unknown), do: "?"
+
+  defp cut(text) do
+    case String.length(text) - @max_event do
+      over when over > 0 -> String.slice(text, 0, @max_event) <> "\n... #{over} more characters"
+      _within -> text
+    end
+  end
+end
