@@ -23,6 +23,7 @@ defmodule JidoCode.Tools.Catalog do
   @spec definitions() :: [Definition.t()]
   def definitions, do: loaded().list
 
+  @doc "The names of all tools."
   @spec names() :: [String.t()]
   def names, do: Enum.map(definitions(), & &1.name)
 

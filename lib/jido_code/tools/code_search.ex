@@ -1,38 +1,37 @@
 defmodule JidoCode.Tools.CodeSearch do
-  @moduledoc """
-  Regex search over the files of a project, done by ripgrep's engine inside the native core.
-
-      {:ok, report} = CodeSearch.run(root, "def \\\\w+_total", path: "lib", context_after: 2)
-      IO.puts(report.text)
-
-  The search runs on threads of its own: no scheduler waits for it. It ends with its caller, with `cancel/1`, or when its
-  time is up. `run/3` is `start/3` and `await/1` in one.
-
-  ## Options
-
-    * `:path` - directory or file to search, relative to the root or absolute inside it (default `"."`)
-    * `:output_mode` - `:content` (lines with their numbers under their file, the default), `:files_with_matches`, or
-      `:count` (matching lines per file; matches per file with `:multiline`)
-    * `:context_before`, `:context_after` - lines shown around a match (default 0)
-    * `:file_type` - a type name of ripgrep's (`"elixir"`) or a file name extension (`"ex"`)
-    * `:case_insensitive` - letters match whatever their case (default false)
-    * `:multiline` - matches may span lines, `.` matches a line's end (default false)
-    * `:head_limit` - most results shown: matches for `:content`, else files (default: as many as fit)
-    * `:budget` - most characters of text (default 30,000)
-    * `:timeout` - milliseconds (default 30,000)
-
-  Files are chosen as ripgrep chooses them: hidden and ignored ones are left out unless `:path` names them, links are not
-  followed, binary files are left where they turn out to be binary. The git excludes file of the machine's user is not read.
-
-  ## Report
-
-  A map with `:text`; `:shown` and `:total` results; `:files_matched` and `:files_searched`; `:lines_cut` (lines longer than
-  500 bytes, cut around their first match); `:cut`, which is nil when everything is shown, else `:head_limit` or `:budget`;
-  `:timed_out`, true when the totals stop at what had been searched by then; and the counts of what was not searched:
-  `:binary` files, files that are `:too_large` (one line, or with `:multiline` the file, over 4 MiB), `:unreadable` ones,
-  and directories with `:unsafe_rules` (an ignore file that is no small regular file). Results are the first ones in path
-  order, the same on every run.
-  """
+  @moduledoc false
+  # Regex search over the files of a project, done by ripgrep's engine inside the native core.
+  #
+  #     {:ok, report} = CodeSearch.run(root, "def \\w+_total", path: "lib", context_after: 2)
+  #     IO.puts(report.text)
+  #
+  # The search runs on threads of its own: no scheduler waits for it. It ends with its caller, with `cancel/1`, or when its
+  # time is up. `run/3` is `start/3` and `await/1` in one.
+  #
+  # ## Options
+  #
+  #   * `:path` - directory or file to search, relative to the root or absolute inside it (default `"."`)
+  #   * `:output_mode` - `:content` (lines with their numbers under their file, the default), `:files_with_matches`, or
+  #     `:count` (matching lines per file; matches per file with `:multiline`)
+  #   * `:context_before`, `:context_after` - lines shown around a match (default 0)
+  #   * `:file_type` - a type name of ripgrep's (`"elixir"`) or a file name extension (`"ex"`)
+  #   * `:case_insensitive` - letters match whatever their case (default false)
+  #   * `:multiline` - matches may span lines, `.` matches a line's end (default false)
+  #   * `:head_limit` - most results shown: matches for `:content`, else files (default: as many as fit)
+  #   * `:budget` - most characters of text (default 30,000)
+  #   * `:timeout` - milliseconds (default 30,000)
+  #
+  # Files are chosen as ripgrep chooses them: hidden and ignored ones are left out unless `:path` names them, links are not
+  # followed, binary files are left where they turn out to be binary. The git excludes file of the machine's user is not read.
+  #
+  # ## Report
+  #
+  # A map with `:text`; `:shown` and `:total` results; `:files_matched` and `:files_searched`; `:lines_cut` (lines longer than
+  # 500 bytes, cut around their first match); `:cut`, which is nil when everything is shown, else `:head_limit` or `:budget`;
+  # `:timed_out`, true when the totals stop at what had been searched by then; and the counts of what was not searched:
+  # `:binary` files, files that are `:too_large` (one line, or with `:multiline` the file, over 4 MiB), `:unreadable` ones,
+  # and directories with `:unsafe_rules` (an ignore file that is no small regular file). Results are the first ones in path
+  # order, the same on every run.
 
   alias JidoCode.Tools.Security.Native
 

@@ -1,7 +1,6 @@
 defmodule JidoCode.Tools.Console do
-  @moduledoc """
-  Results as a person reads them in a terminal, and the terminal kept clean for them.
-  """
+  @moduledoc false
+  # Results as a person reads them in a terminal, and the terminal kept clean for them.
 
   @doc """
   A result as indented text: one line for a short value, a block for a long one.

@@ -1,6 +1,15 @@
 defmodule JidoCode.Tools.Deadline do
-  @moduledoc """
-  The time of one call, over all that it does one after the other.
+  @moduledoc false
+  # The time of one call, over all that it does one after the other.
+
+  @enforce_keys [:timeout, :at]
+  defstruct @enforce_keys
+
+  @typedoc "`timeout` is the call's whole time in milliseconds, `at` its end in monotonic time."
+  @type t :: %__MODULE__{timeout: pos_integer(), at: integer()}
+
+  @doc """
+  Starts the time that was asked for: the default unless it is a positive integer, never more than the maximum.
 
       iex> alias JidoCode.Tools.Deadline
       iex> deadline = Deadline.new(90_000_000, 60_000, 300_000)
@@ -11,14 +20,6 @@ defmodule JidoCode.Tools.Deadline do
       iex> Deadline.new(nil, 60_000, 300_000).timeout
       60_000
   """
-
-  @enforce_keys [:timeout, :at]
-  defstruct @enforce_keys
-
-  @typedoc "`timeout` is the call's whole time in milliseconds, `at` its end in monotonic time."
-  @type t :: %__MODULE__{timeout: pos_integer(), at: integer()}
-
-  @doc "Starts the time that was asked for: the default unless it is a positive integer, never more than the maximum."
   @spec new(term(), pos_integer(), pos_integer()) :: t()
   def new(asked, default, maximum) do
     timeout = if is_integer(asked) and asked > 0, do: min(asked, maximum), else: default

@@ -1,6 +1,15 @@
 defmodule JidoCode.Tools.JSON do
-  @moduledoc """
-  JSON at the doors, read and written by the native core.
+  @moduledoc false
+  # JSON at the doors, read and written by the native core.
+  #
+  # No atom is made from input. Documents nest up to 64 levels.
+
+  alias JidoCode.Tools.Security.Native
+
+  @type t :: nil | boolean() | number() | String.t() | [t()] | %{String.t() => t()}
+
+  @doc """
+  The document, or in words where and why it is none.
 
       iex> JidoCode.Tools.JSON.decode(~s({"a": [1, 2.5, null]}))
       {:ok, %{"a" => [1, 2.5, nil]}}
@@ -9,15 +18,7 @@ defmodule JidoCode.Tools.JSON do
       iex> {:error, message} = JidoCode.Tools.JSON.decode("{")
       iex> message =~ "line 1 column 1"
       true
-
-  No atom is made from input. Documents nest up to 64 levels.
   """
-
-  alias JidoCode.Tools.Security.Native
-
-  @type t :: nil | boolean() | number() | String.t() | [t()] | %{String.t() => t()}
-
-  @doc "The document, or in words where and why it is none."
   @spec decode(binary()) :: {:ok, t()} | {:error, String.t()}
   def decode(document) when is_binary(document), do: Native.json_decode(document)
 

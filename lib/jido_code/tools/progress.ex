@@ -1,22 +1,21 @@
 defmodule JidoCode.Tools.Progress do
-  @moduledoc """
-  What a long call is doing, told to whoever waits for it.
-
-  The caller of a tool puts a function of one argument into the context:
-
-      JidoCode.Tools.SecureExecutor.call("mix_task", %{"task" => "compile"}, %{
-        session_id: "s1",
-        granted_tier: :execute,
-        progress: fn line -> IO.puts(:stderr, line) end
-      })
-
-  It is called in a process of the tool's, with one redacted line of at most 200 characters, about twice a second at most and
-  only when there is something new. What it raises is dropped; while it runs, the tool waits for it, so it should do no more
-  than send a message.
-
-  `mix_task`, `bash_execute` and, until its tests start, `run_exunit` tell the newest whole line of output; then `run_exunit`
-  tells counts and the test that runs: `"3 passed, 1 failed; running test adds (Shop.CartTest)"`.
-  """
+  @moduledoc false
+  # What a long call is doing, told to whoever waits for it.
+  #
+  # The caller of a tool puts a function of one argument into the context:
+  #
+  #     JidoCode.Tools.SecureExecutor.call("mix_task", %{"task" => "compile"}, %{
+  #       session_id: "s1",
+  #       granted_tier: :execute,
+  #       progress: fn line -> IO.puts(:stderr, line) end
+  #     })
+  #
+  # It is called in a process of the tool's, with one redacted line of at most 200 characters, about twice a second at most and
+  # only when there is something new. What it raises is dropped; while it runs, the tool waits for it, so it should do no more
+  # than send a message.
+  #
+  # `mix_task`, `bash_execute` and, until its tests start, `run_exunit` tell the newest whole line of output; then `run_exunit`
+  # tells counts and the test that runs: `"3 passed, 1 failed; running test adds (Shop.CartTest)"`.
 
   alias JidoCode.Tools.Security.OutputSanitizer
 

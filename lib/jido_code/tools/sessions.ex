@@ -1,14 +1,13 @@
 defmodule JidoCode.Tools.Sessions do
-  @moduledoc """
-  When a session ends, everything the library keeps for it goes: its tier, its consents, its rate windows and its
-  background shells. Audit entries stay.
-
-  A session needs no announcement: it begins with its first call. It ends
-
-    * by `JidoCode.Tools.SecureExecutor.end_session/1`,
-    * when a process given to `own/2` goes down,
-    * after `config :jido_code_tools, session_idle_ms:` (default one hour) without a call.
-  """
+  @moduledoc false
+  # When a session ends, everything the library keeps for it goes: its tier, its consents, its rate windows and its
+  # background shells. Audit entries stay.
+  #
+  # A session needs no announcement: it begins with its first call. It ends
+  #
+  #   * by `JidoCode.Tools.SecureExecutor.end_session/1`,
+  #   * when a process given to `own/2` goes down,
+  #   * after `config :jido_code_tools, session_idle_ms:` (default one hour) without a call.
 
   use GenServer
 

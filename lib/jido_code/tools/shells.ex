@@ -1,12 +1,11 @@
 defmodule JidoCode.Tools.Shells do
-  @moduledoc """
-  The background commands of all sessions.
-
-  A shell belongs to the session that started it: for any other it does not exist. Ids can't be guessed. It ends by `kill/2`,
-  with its session, after one hour (`config :jido_code_tools, background_timeout_ms:`), and with this process. Ten minutes after its
-  end (`background_keep_ms:`) its output is forgotten. A session has at most 8 shells (`background_shells:`), all sessions
-  together at most 64. Of each stream the last 256 KiB can be read.
-  """
+  @moduledoc false
+  # The background commands of all sessions.
+  #
+  # A shell belongs to the session that started it: for any other it does not exist. Ids can't be guessed. It ends by `kill/2`,
+  # with its session, after one hour (`config :jido_code_tools, background_timeout_ms:`), and with this process. Ten minutes after its
+  # end (`background_keep_ms:`) its output is forgotten. A session has at most 8 shells (`background_shells:`), all sessions
+  # together at most 64. Of each stream the last 256 KiB can be read.
 
   use GenServer
 

@@ -1,21 +1,12 @@
 defmodule JidoCode.Tools.Workspace do
-  @moduledoc """
-  The folder that a call's tools stay in, and whether a path lies inside it.
-
-  Links are followed wherever they stand in a path; a path that leads out of the project by its own text or through a link is
-  refused, and so are a NUL byte and a loop of links. An absolute path inside the project is accepted.
-
-      iex> root = File.cwd!()
-      iex> {:ok, path} = JidoCode.Tools.Workspace.resolve(root, "lib/../mix.exs")
-      iex> {path.relative, path.exists?}
-      {"mix.exs", true}
-      iex> {:error, {:outside, _text}} = JidoCode.Tools.Workspace.resolve(root, "../other/mix.exs")
-      iex> {:error, {:outside, _text}} = JidoCode.Tools.Workspace.resolve(root, root <> "-evil/mix.exs")
-      iex> {:error, {:nul_byte, _text}} = JidoCode.Tools.Workspace.resolve(root, "mix.exs\\0.txt")
-
-  What is resolved here may be changed before it is used; commands are therefore confined by the kernel as well, and what the
-  native core opens itself it opens beneath the project's folder.
-  """
+  @moduledoc false
+  # The folder that a call's tools stay in, and whether a path lies inside it.
+  #
+  # Links are followed wherever they stand in a path; a path that leads out of the project by its own text or through a link is
+  # refused, and so are a NUL byte and a loop of links. An absolute path inside the project is accepted.
+  #
+  # What is resolved here may be changed before it is used; commands are therefore confined by the kernel as well, and what the
+  # native core opens itself it opens beneath the project's folder.
 
   alias JidoCode.Tools.Handlers
   alias JidoCode.Tools.Security.Native
@@ -51,6 +42,14 @@ defmodule JidoCode.Tools.Workspace do
   @doc """
   The path without links, from the root of the file system and from the project's root (`""` for that itself). What does not
   exist yet is resolved as far as it does.
+
+      iex> root = File.cwd!()
+      iex> {:ok, path} = JidoCode.Tools.Workspace.resolve(root, "lib/../mix.exs")
+      iex> {path.relative, path.exists?}
+      {"mix.exs", true}
+      iex> {:error, {:outside, _text}} = JidoCode.Tools.Workspace.resolve(root, "../other/mix.exs")
+      iex> {:error, {:outside, _text}} = JidoCode.Tools.Workspace.resolve(root, root <> "-evil/mix.exs")
+      iex> {:error, {:nul_byte, _text}} = JidoCode.Tools.Workspace.resolve(root, "mix.exs\\0.txt")
   """
   @spec resolve(String.t(), String.t()) :: {:ok, resolved()} | {:error, {error_kind(), String.t()}}
   def resolve(root, path) when is_binary(root) and is_binary(path) do

@@ -1,12 +1,11 @@
 defmodule JidoCode.Tools.Command.Output do
-  @moduledoc """
-  What is left of one output stream.
-
-    * `head`, `tail` - the text kept, valid UTF-8; `tail` is empty while all of it fits the head
-    * `bytes`, `lines` - what the command wrote in all
-    * `cut_bytes`, `cut_lines` - what lay between head and tail and is gone
-    * `size` - bytes of the whole text; differs from `bytes` only where bytes had to be shown as `\\xNN`
-  """
+  @moduledoc false
+  # What is left of one output stream.
+  #
+  #   * `head`, `tail` - the text kept, valid UTF-8; `tail` is empty while all of it fits the head
+  #   * `bytes`, `lines` - what the command wrote in all
+  #   * `cut_bytes`, `cut_lines` - what lay between head and tail and is gone
+  #   * `size` - bytes of the whole text; differs from `bytes` only where bytes had to be shown as `\xNN`
 
   @keys [:head, :tail, :size, :bytes, :lines, :cut_bytes, :cut_lines]
   @enforce_keys @keys

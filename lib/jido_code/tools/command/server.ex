@@ -1,14 +1,13 @@
 defmodule JidoCode.Tools.Command.Server do
-  @moduledoc """
-  The process that owns a command's port.
-
-  A process of its own, even for a call that waits: the caller's mailbox stays clean, a port that breaks down can't
-  take the caller with it, and the caller's death is seen by a monitor. Closing the port is what ends the command, and
-  the VM does it whenever this process ends, however it does.
-
-  As a child of a supervisor: `{JidoCode.Tools.Command.Server, {command, options}}`, never restarted. Its functions are
-  those of `JidoCode.Tools.Command`.
-  """
+  @moduledoc false
+  # The process that owns a command's port.
+  #
+  # A process of its own, even for a call that waits: the caller's mailbox stays clean, a port that breaks down can't
+  # take the caller with it, and the caller's death is seen by a monitor. Closing the port is what ends the command, and
+  # the VM does it whenever this process ends, however it does.
+  #
+  # As a child of a supervisor: `{JidoCode.Tools.Command.Server, {command, options}}`, never restarted. Its functions are
+  # those of `JidoCode.Tools.Command`.
 
   use GenServer, restart: :temporary
 

@@ -1,7 +1,6 @@
 defmodule JidoCode.Tools.Definitions.GrepSearch do
-  @moduledoc """
-  The `grep_search` tool as a host takes it; see `JidoCode.Tools.Definitions.Elixir` for the shape.
-  """
+  @moduledoc false
+  # The `grep_search` tool as a host takes it; see `JidoCode.Tools.Definitions.Elixir` for the shape.
 
   alias JidoCode.Tools.Definition
   alias JidoCode.Tools.Handlers

@@ -1,7 +1,6 @@
 defmodule JidoCode.Tools.Definitions.KillShell do
-  @moduledoc """
-  The `kill_shell` tool as a host takes it; see `JidoCode.Tools.Definitions.Elixir` for the shape.
-  """
+  @moduledoc false
+  # The `kill_shell` tool as a host takes it; see `JidoCode.Tools.Definitions.Elixir` for the shape.
 
   alias JidoCode.Tools.Definition
   alias JidoCode.Tools.Handlers

@@ -1,10 +1,9 @@
 defmodule JidoCode.Tools.Handlers.BashBackground do
-  @moduledoc """
-  The `bash_background` tool: a command line that goes on after the answer.
-
-  The result has the keys `"shell_id"`, `"description"`, and `"confinement"` as in `bash_execute`. The command belongs to the context's `:session_id`: no other session
-  can see it, and it ends with it.
-  """
+  @moduledoc false
+  # The `bash_background` tool: a command line that goes on after the answer.
+  #
+  # The result has the keys `"shell_id"`, `"description"`, and `"confinement"` as in `bash_execute`. The command belongs to the context's `:session_id`: no other session
+  # can see it, and it ends with it.
 
   use JidoCode.Tools.Behaviours.SecureHandler
 

@@ -1,15 +1,14 @@
 defmodule JidoCode.Tools.Handlers.BashOutput do
-  @moduledoc """
-  The `bash_output` tool: what a background command has printed.
-
-  The result has these keys:
-
-    * `"output"`, `"stderr"` - what came since the last call, or since `cursor`; at most 30,000 characters together
-    * `"status"` - `"running"`, `"completed"` (exit code 0), `"failed"`
-    * `"exit_code"` - null while it runs
-    * `"cursor"` - where this answer ended
-    * `"note"` - only when something is missing or more is there to read
-  """
+  @moduledoc false
+  # The `bash_output` tool: what a background command has printed.
+  #
+  # The result has these keys:
+  #
+  #   * `"output"`, `"stderr"` - what came since the last call, or since `cursor`; at most 30,000 characters together
+  #   * `"status"` - `"running"`, `"completed"` (exit code 0), `"failed"`
+  #   * `"exit_code"` - null while it runs
+  #   * `"cursor"` - where this answer ended
+  #   * `"note"` - only when something is missing or more is there to read
 
   use JidoCode.Tools.Behaviours.SecureHandler
 

@@ -1,27 +1,26 @@
 defmodule JidoCode.Tools.Handlers.GrepSearch do
-  @moduledoc """
-  The `grep_search` tool: a regex search over the project's files.
-
-  The result has these keys:
-
-    * `"result"` - the listing as text. In content mode each file's path stands above its lines, `12:` before a matching
-      line and `11-` before a context line, `--` between lines that don't follow each other; in the other modes a line is
-      `path` or `path:count`
-    * `"count"` - results in the listing: matches in content mode, else files
-    * `"total"` - results found in all
-    * `"files"` - files with a match
-    * `"files_searched"` - files that were read
-    * `"truncated"` - whether the listing leaves results out
-    * `"note"` - only when there is something to say: what was left out, cut, skipped or not searched, and how to get at it
-
-  A line longer than 500 bytes is cut around its first match, with the bytes left out on each side in brackets; bytes that
-  are not UTF-8 and control characters are shown as `\\xNN`. The text fields together stay within 30,000 characters.
-
-  Time is up after 30 seconds. What was found by then is returned with a note; if that is nothing, it is an error.
-
-  Errors begin with `Invalid regex`, `Unknown file_type`, `Path not found`, `Security error` (the path leads outside the
-  project's boundary) or `Search timed out`.
-  """
+  @moduledoc false
+  # The `grep_search` tool: a regex search over the project's files.
+  #
+  # The result has these keys:
+  #
+  #   * `"result"` - the listing as text. In content mode each file's path stands above its lines, `12:` before a matching
+  #     line and `11-` before a context line, `--` between lines that don't follow each other; in the other modes a line is
+  #     `path` or `path:count`
+  #   * `"count"` - results in the listing: matches in content mode, else files
+  #   * `"total"` - results found in all
+  #   * `"files"` - files with a match
+  #   * `"files_searched"` - files that were read
+  #   * `"truncated"` - whether the listing leaves results out
+  #   * `"note"` - only when there is something to say: what was left out, cut, skipped or not searched, and how to get at it
+  #
+  # A line longer than 500 bytes is cut around its first match, with the bytes left out on each side in brackets; bytes that
+  # are not UTF-8 and control characters are shown as `\xNN`. The text fields together stay within 30,000 characters.
+  #
+  # Time is up after 30 seconds. What was found by then is returned with a note; if that is nothing, it is an error.
+  #
+  # Errors begin with `Invalid regex`, `Unknown file_type`, `Path not found`, `Security error` (the path leads outside the
+  # project's boundary) or `Search timed out`.
 
   use JidoCode.Tools.Behaviours.SecureHandler
 

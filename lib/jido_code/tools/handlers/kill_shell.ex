@@ -1,9 +1,8 @@
 defmodule JidoCode.Tools.Handlers.KillShell do
-  @moduledoc """
-  The `kill_shell` tool: ends a background command with its whole process tree.
-
-  The result has the keys `"killed"` (false when it had already finished) and `"message"`. The shell is forgotten either way.
-  """
+  @moduledoc false
+  # The `kill_shell` tool: ends a background command with its whole process tree.
+  #
+  # The result has the keys `"killed"` (false when it had already finished) and `"message"`. The shell is forgotten either way.
 
   use JidoCode.Tools.Behaviours.SecureHandler
 

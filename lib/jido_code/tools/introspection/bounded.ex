@@ -1,14 +1,13 @@
 defmodule JidoCode.Tools.Introspection.Bounded do
-  @moduledoc """
-  Runs a look at the system in a process of its own, so that time and memory are bounded and nothing outlives the call.
-
-      caller ── monitors ──► watcher ◄── linked ──► worker
-         ◄────────────── the answer ───────────────────┘
-
-  The worker has a heap limit that kills it. The watcher kills the worker when time is up or when the caller is gone; if
-  the watcher itself is killed, the link takes the worker with it. The caller is linked to neither, and no message is left
-  in its mailbox, whatever happens.
-  """
+  @moduledoc false
+  # Runs a look at the system in a process of its own, so that time and memory are bounded and nothing outlives the call.
+  #
+  #     caller ── monitors ──► watcher ◄── linked ──► worker
+  #        ◄────────────── the answer ───────────────────┘
+  #
+  # The worker has a heap limit that kills it. The watcher kills the worker when time is up or when the caller is gone; if
+  # the watcher itself is killed, the link takes the worker with it. The caller is linked to neither, and no message is left
+  # in its mailbox, whatever happens.
 
   @heap_words 2_000_000
 

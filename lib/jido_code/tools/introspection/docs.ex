@@ -1,13 +1,12 @@
 defmodule JidoCode.Tools.Introspection.Docs do
-  @moduledoc """
-  The documentation, exports, specs and types of a module, read from its file without loading it.
-
-  Loading a module runs its `@on_load` function, so it isn't done. A module that exists in memory only (made in a shell)
-  has exports and nothing else.
-
-  A name that was typed becomes no atom, and none is made of what a file holds. A command may have written that file: what is
-  taken of it is bounded, and nothing of it is run.
-  """
+  @moduledoc false
+  # The documentation, exports, specs and types of a module, read from its file without loading it.
+  #
+  # Loading a module runs its `@on_load` function, so it isn't done. A module that exists in memory only (made in a shell)
+  # has exports and nothing else.
+  #
+  # A name that was typed becomes no atom, and none is made of what a file holds. A command may have written that file: what is
+  # taken of it is bounded, and nothing of it is run.
 
   alias JidoCode.Tools.Introspection.{BeamFile, DocsIndex, ExternalTerm, Markup, Names, Typespecs}
   alias JidoCode.Tools.PlainFile

@@ -1,20 +1,12 @@
 defmodule JidoCode.Tools.Introspection.Literal do
-  @moduledoc """
-  Text into a term, for the keys of tables. Literals only: nothing is evaluated and no atom is made.
-
-  Understood are integers, floats, `"strings"`, `'charlists'` and `~c"charlists"`, `:atoms` that exist, `true`, `false`,
-  `nil`, names of modules, tuples, lists, `<<1, 2>>` and `<<"text">>`, pids and references as the tools print them, records as
-  `#name{field: value}` with all fields in their order, nested ten levels deep.
-
-  `keys/2` also understands Erlang's spelling: `{resource, <<"/">>, 'odd name', "charlist"}`.
-
-      iex> JidoCode.Tools.Introspection.Literal.parse(~S({:ok, [1, -2.5], "a\\"b", Enum}))
-      {:ok, {:ok, [1, -2.5], "a\\"b", Enum}}
-      iex> JidoCode.Tools.Introspection.Literal.parse(":no_such_atom_in_this_node")
-      {:error, :unknown_atom}
-      iex> JidoCode.Tools.Introspection.Literal.parse("System.halt()")
-      {:error, :syntax}
-  """
+  @moduledoc false
+  # Text into a term, for the keys of tables. Literals only: nothing is evaluated and no atom is made.
+  #
+  # Understood are integers, floats, `"strings"`, `'charlists'` and `~c"charlists"`, `:atoms` that exist, `true`, `false`,
+  # `nil`, names of modules, tuples, lists, `<<1, 2>>` and `<<"text">>`, pids and references as the tools print them, records as
+  # `#name{field: value}` with all fields in their order, nested ten levels deep.
+  #
+  # `keys/2` also understands Erlang's spelling: `{resource, <<"/">>, 'odd name', "charlist"}`.
 
   alias JidoCode.Tools.Introspection.{At, Names}
 
@@ -32,6 +24,13 @@ defmodule JidoCode.Tools.Introspection.Literal do
 
   @doc """
   The term that the text writes. With the option `:node`, atoms and pids are that node's.
+
+      iex> JidoCode.Tools.Introspection.Literal.parse(~S({:ok, [1, -2.5], "a\\"b", Enum}))
+      {:ok, {:ok, [1, -2.5], "a\\"b", Enum}}
+      iex> JidoCode.Tools.Introspection.Literal.parse(":no_such_atom_in_this_node")
+      {:error, :unknown_atom}
+      iex> JidoCode.Tools.Introspection.Literal.parse("System.halt()")
+      {:error, :syntax}
   """
   @spec parse(String.t(), keyword()) :: {:ok, term()} | {:error, :unknown_atom | :syntax}
   def parse(text, options \\ []), do: parse(text, :elixir, options)

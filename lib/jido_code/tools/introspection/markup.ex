@@ -1,12 +1,13 @@
 defmodule JidoCode.Tools.Introspection.Markup do
-  @moduledoc """
-  The documentation format of older Erlang releases, a tree of HTML-like tags, as Markdown.
+  @moduledoc false
+  # The documentation format of older Erlang releases, a tree of HTML-like tags, as Markdown.
+
+  @doc """
+  The text of a tree of `{tag, attributes, content}`, lists and strings; anything else is left out.
 
       iex> JidoCode.Tools.Introspection.Markup.to_text([{:p, [], ["Like ", {:code, [], "map/2"}, "."]}])
       "Like `map/2`."
   """
-
-  @doc "The text of a tree of `{tag, attributes, content}`, lists and strings; anything else is left out."
   @spec to_text(term()) :: String.t()
   def to_text(tree) do
     tree

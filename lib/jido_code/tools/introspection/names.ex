@@ -1,9 +1,8 @@
 defmodule JidoCode.Tools.Introspection.Names do
-  @moduledoc """
-  Names that a model typed, turned into atoms that exist. No atom is ever made from input.
-
-  `"MyApp.Worker"`, `"Elixir.MyApp.Worker"`, `":my_worker"`, `"my_worker"` and Erlang's `"'my worker'"` are all understood.
-  """
+  @moduledoc false
+  # Names that a model typed, turned into atoms that exist. No atom is ever made from input.
+  #
+  # `"MyApp.Worker"`, `"Elixir.MyApp.Worker"`, `":my_worker"`, `"my_worker"` and Erlang's `"'my worker'"` are all understood.
 
   alias JidoCode.Tools.Introspection.{At, Literal, Ownership, Reach}
 

@@ -1,35 +1,34 @@
 defmodule JidoCode.Tools.Introspection.Observer do
-  @moduledoc """
-  What a process is and what it is doing, seen without sending it a message. The process may be on another node.
-
-  Everything comes from one `process_info` call, which the runtime answers on the process's behalf: the mailbox is not
-  touched, a waiting process is not woken, a busy one is not held up.
-
-  | Seen | Meaning |
-  |---|---|
-  | `$initial_call` is `{:supervisor, module, 1}` | a supervisor of any kind |
-  | current function is `gen_server:loop`, and it waits | an idle GenServer or Agent |
-  | current function is `gen_statem:loop_receive`, and it waits | an idle gen_statem |
-  | current function is `gen_event:fetch_msg`, and it waits | an idle gen_event |
-  | one of these modules is further down the stack | the same, busy |
-  | it began in `init/1` of a module whose behaviour attribute says `gen_server`, `GenServer` or `gen_statem` | the same, busy or hibernating |
-  | that attribute names another module that runs loops of its own, or it waits in such a module | a server of a foreign kind |
-  | `$ancestors`, nothing of the above | a Task, or another process started through proc_lib |
-  | neither | a plain process |
-
-  **No evidence, no message.** Behaviours like RabbitMQ's gen_server2 or ejabberd's p1_server have callbacks and a
-  `$initial_call` like a GenServer's, and a message of `:sys` ends some of their processes. That a module exports `handle_call/3` is
-  therefore no evidence; what its behaviour attribute says is, and OTP's own loop. A module that runs loops of its own is known by
-  its export of `system_continue/3`, by which such modules answer `:sys` in their own way.
-
-  Hibernating throws the stack away, and with it the loop's function. What stays is `$initial_call`, so supervisors (which
-  hibernate of themselves since OTP 27), GenServers and gen_statems are known, and an Agent is not: it looks like any
-  process started through proc_lib.
-
-  A process can forge its own dictionary, or hibernate somewhere else than in the loop of its behaviour; this is good
-  against accidents, not against the project's own code. Before OTP 26.2 the dictionary can only be read whole, and reading
-  copies it. Modules are not loaded to find out what they are.
-  """
+  @moduledoc false
+  # What a process is and what it is doing, seen without sending it a message. The process may be on another node.
+  #
+  # Everything comes from one `process_info` call, which the runtime answers on the process's behalf: the mailbox is not
+  # touched, a waiting process is not woken, a busy one is not held up.
+  #
+  # | Seen | Meaning |
+  # |---|---|
+  # | `$initial_call` is `{:supervisor, module, 1}` | a supervisor of any kind |
+  # | current function is `gen_server:loop`, and it waits | an idle GenServer or Agent |
+  # | current function is `gen_statem:loop_receive`, and it waits | an idle gen_statem |
+  # | current function is `gen_event:fetch_msg`, and it waits | an idle gen_event |
+  # | one of these modules is further down the stack | the same, busy |
+  # | it began in `init/1` of a module whose behaviour attribute says `gen_server`, `GenServer` or `gen_statem` | the same, busy or hibernating |
+  # | that attribute names another module that runs loops of its own, or it waits in such a module | a server of a foreign kind |
+  # | `$ancestors`, nothing of the above | a Task, or another process started through proc_lib |
+  # | neither | a plain process |
+  #
+  # **No evidence, no message.** Behaviours like RabbitMQ's gen_server2 or ejabberd's p1_server have callbacks and a
+  # `$initial_call` like a GenServer's, and a message of `:sys` ends some of their processes. That a module exports `handle_call/3` is
+  # therefore no evidence; what its behaviour attribute says is, and OTP's own loop. A module that runs loops of its own is known by
+  # its export of `system_continue/3`, by which such modules answer `:sys` in their own way.
+  #
+  # Hibernating throws the stack away, and with it the loop's function. What stays is `$initial_call`, so supervisors (which
+  # hibernate of themselves since OTP 27), GenServers and gen_statems are known, and an Agent is not: it looks like any
+  # process started through proc_lib.
+  #
+  # A process can forge its own dictionary, or hibernate somewhere else than in the loop of its behaviour; this is good
+  # against accidents, not against the project's own code. Before OTP 26.2 the dictionary can only be read whole, and reading
+  # copies it. Modules are not loaded to find out what they are.
 
   alias JidoCode.Tools.Introspection.At
 

@@ -1,23 +1,22 @@
 defmodule JidoCode.Tools.Introspection.Ownership do
-  @moduledoc """
-  Which processes and tables are the project's own. Only these may be looked at.
-
-  The first rule that answers decides about a process:
-
-    1. It has a blocked name, belongs to OTP, Elixir, or JidoCode itself: refused.
-    2. The application that it runs in is one of the project: allowed.
-    3. The application of the module that it was started with is: allowed.
-    4. Its name or that module lies in a namespace of the project: allowed.
-    5. Refused.
-
-  A table belongs to the process that owns it.
-
-  What the project is comes from `project_namespaces` in the call's context, else in `config :jido_code_tools`:
-
-    * not set - every application that is neither OTP, Elixir, nor JidoCode, with the modules in it
-    * `["MyApp", "MyAppWeb"]` (or modules) - what lies below these prefixes, and the applications that have modules there
-    * `:all` - everything that rule 1 does not refuse
-  """
+  @moduledoc false
+  # Which processes and tables are the project's own. Only these may be looked at.
+  #
+  # The first rule that answers decides about a process:
+  #
+  #   1. It has a blocked name, belongs to OTP, Elixir, or JidoCode itself: refused.
+  #   2. The application that it runs in is one of the project: allowed.
+  #   3. The application of the module that it was started with is: allowed.
+  #   4. Its name or that module lies in a namespace of the project: allowed.
+  #   5. Refused.
+  #
+  # A table belongs to the process that owns it.
+  #
+  # What the project is comes from `project_namespaces` in the call's context, else in `config :jido_code_tools`:
+  #
+  #   * not set - every application that is neither OTP, Elixir, nor JidoCode, with the modules in it
+  #   * `["MyApp", "MyAppWeb"]` (or modules) - what lies below these prefixes, and the applications that have modules there
+  #   * `:all` - everything that rule 1 does not refuse
 
   alias JidoCode.Tools.Config
   alias JidoCode.Tools.Handlers.Elixir.Constants

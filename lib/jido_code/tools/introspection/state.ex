@@ -1,21 +1,20 @@
 defmodule JidoCode.Tools.Introspection.State do
-  @moduledoc """
-  Reads the state of a server that is ready for a message, without copying it. The server may be on another node.
-
-  `:sys.get_state/2` sends the whole state to the asker, and sending loses sharing: a state of three kilobytes can become
-  hundreds of megabytes, made by the process that is looked at. Here the state stays where it is. `:sys.replace_state/3`
-  runs a function on it in its own process; ours takes a bounded excerpt (`JidoCode.Tools.Introspection.Excerpt`) and then
-  *throws* it. `:sys` catches the throw, keeps the old state, and reports the thrown value. The excerpt becomes text here, with
-  the settings of this side.
-
-  This holds for gen_server (Agents included) and gen_statem. A gen_event catches the throw itself and answers with all its
-  handlers' states, so it must never be asked; and other behaviours may not catch it at all.
-
-  What a read does to a server is what any system message does: a wait with a timeout of its own
-  (`{:noreply, state, timeout}`) starts anew, which is why `JidoCode.Tools.Introspection.Pace` bounds how often; one that
-  hibernates is woken, and hibernates again. The excerpt takes a bounded amount of its heap; where that is full, the runtime
-  collects it, which needs room for up to two copies of what lives there.
-  """
+  @moduledoc false
+  # Reads the state of a server that is ready for a message, without copying it. The server may be on another node.
+  #
+  # `:sys.get_state/2` sends the whole state to the asker, and sending loses sharing: a state of three kilobytes can become
+  # hundreds of megabytes, made by the process that is looked at. Here the state stays where it is. `:sys.replace_state/3`
+  # runs a function on it in its own process; ours takes a bounded excerpt (`JidoCode.Tools.Introspection.Excerpt`) and then
+  # *throws* it. `:sys` catches the throw, keeps the old state, and reports the thrown value. The excerpt becomes text here, with
+  # the settings of this side.
+  #
+  # This holds for gen_server (Agents included) and gen_statem. A gen_event catches the throw itself and answers with all its
+  # handlers' states, so it must never be asked; and other behaviours may not catch it at all.
+  #
+  # What a read does to a server is what any system message does: a wait with a timeout of its own
+  # (`{:noreply, state, timeout}`) starts anew, which is why `JidoCode.Tools.Introspection.Pace` bounds how often; one that
+  # hibernates is woken, and hibernates again. The excerpt takes a bounded amount of its heap; where that is full, the runtime
+  # collects it, which needs room for up to two copies of what lives there.
 
   alias JidoCode.Tools.Introspection.Excerpt
   alias JidoCode.Tools.Render

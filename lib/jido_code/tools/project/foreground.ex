@@ -1,8 +1,7 @@
 defmodule JidoCode.Tools.Project.Foreground do
-  @moduledoc """
-  Runs a command for a tool call that waits for it: the audit trail is told what confines it, the caller what it prints
-  meanwhile, and it ends with the call.
-  """
+  @moduledoc false
+  # Runs a command for a tool call that waits for it: the audit trail is told what confines it, the caller what it prints
+  # meanwhile, and it ends with the call.
 
   alias JidoCode.Tools.{Command, Progress}
   alias JidoCode.Tools.Command.Confinement

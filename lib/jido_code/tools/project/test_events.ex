@@ -1,10 +1,9 @@
 defmodule JidoCode.Tools.Project.TestEvents do
-  @moduledoc """
-  What an ExUnit run reported, by the lines that the formatter in `priv/exunit` tells over the command's channel.
-
-  The text that a test prints has no part in it. A run that ended early leaves the tests that were done and the one that was
-  running.
-  """
+  @moduledoc false
+  # What an ExUnit run reported, by the lines that the formatter in `priv/exunit` tells over the command's channel.
+  #
+  # The text that a test prints has no part in it. A run that ended early leaves the tests that were done and the one that was
+  # running.
 
   alias JidoCode.Tools.Command.Output
   alias JidoCode.Tools.JSON

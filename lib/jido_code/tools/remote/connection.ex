@@ -1,10 +1,9 @@
 defmodule JidoCode.Tools.Remote.Connection do
-  @moduledoc """
-  Connects this VM to a node, and finds out why it can't.
-
-  A VM without a name gets one: unique, hidden, and without a listening port, so it needs no epmd and nobody can connect to it.
-  A VM that has a name keeps it, with its own cookie; the node's cookie is set for that node alone.
-  """
+  @moduledoc false
+  # Connects this VM to a node, and finds out why it can't.
+  #
+  # A VM without a name gets one: unique, hidden, and without a listening port, so it needs no epmd and nobody can connect to it.
+  # A VM that has a name keeps it, with its own cookie; the node's cookie is set for that node alone.
 
   alias JidoCode.Tools.Introspection.Bounded
   alias JidoCode.Tools.Remote

@@ -1,15 +1,14 @@
 defmodule JidoCode.Tools.Remote.Guest do
-  @moduledoc """
-  The process on a node that keeps the modules which the node has borrowed, and takes them out of it again.
-
-  Each call holds a lease while it runs. When none is held and none was asked for during a short time, the modules are unloaded
-  and this process, whose own module is one of them, ends. The calls end with the processes that made them, so nothing stays on
-  the node when the VM that lent the modules is gone, however it went.
-
-  Only code that nobody runs is purged: a process that is being looked at is never hurt.
-
-  This module is lent itself, to nodes of Erlang alone too, so it calls nothing but functions of OTP.
-  """
+  @moduledoc false
+  # The process on a node that keeps the modules which the node has borrowed, and takes them out of it again.
+  #
+  # Each call holds a lease while it runs. When none is held and none was asked for during a short time, the modules are unloaded
+  # and this process, whose own module is one of them, ends. The calls end with the processes that made them, so nothing stays on
+  # the node when the VM that lent the modules is gone, however it went.
+  #
+  # Only code that nobody runs is purged: a process that is being looked at is never hurt.
+  #
+  # This module is lent itself, to nodes of Erlang alone too, so it calls nothing but functions of OTP.
 
   # Tells lent modules from those that the node has by itself.
   @origin ~c"lent by jido_code_tools"

@@ -1,15 +1,14 @@
 defmodule JidoCode.Tools.Remote.Loader do
-  @moduledoc """
-  Finds what answers on a node (`JidoCode.Tools.Remote.Service`); and lends to a node without the library what looking takes there.
-
-  Such a node is looked at from here, by functions that every Erlang node has. Only what can't be done from afar is lent, if a
-  person consents: taking a bounded excerpt of a state or of a row where it is. These are three small modules that call nothing
-  but OTP, so that Erlang nodes without Elixir take them as well. They are loaded into memory, all or none, under a lock of the
-  node, and never over modules that the node has by itself. `JidoCode.Tools.Remote.Guest` takes them out again.
-
-  `config :jido_code_tools, node_linger_ms:` (default 30,000) is how long they stay after the last call. Unloading takes out the
-  code; the few atoms in it stay, as atoms do.
-  """
+  @moduledoc false
+  # Finds what answers on a node (`JidoCode.Tools.Remote.Service`); and lends to a node without the library what looking takes there.
+  #
+  # Such a node is looked at from here, by functions that every Erlang node has. Only what can't be done from afar is lent, if a
+  # person consents: taking a bounded excerpt of a state or of a row where it is. These are three small modules that call nothing
+  # but OTP, so that Erlang nodes without Elixir take them as well. They are loaded into memory, all or none, under a lock of the
+  # node, and never over modules that the node has by itself. `JidoCode.Tools.Remote.Guest` takes them out again.
+  #
+  # `config :jido_code_tools, node_linger_ms:` (default 30,000) is how long they stay after the last call. Unloading takes out the
+  # code; the few atoms in it stay, as atoms do.
 
   alias JidoCode.Tools.{Config, Remote}
   alias JidoCode.Tools.Introspection.{Excerpt, Rows}

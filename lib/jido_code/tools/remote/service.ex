@@ -1,7 +1,6 @@
 defmodule JidoCode.Tools.Remote.Service do
-  @moduledoc """
-  The side of `JidoCode.Tools.Remote` that runs on a node that has the library.
-  """
+  @moduledoc false
+  # The side of `JidoCode.Tools.Remote` that runs on a node that has the library.
 
   alias JidoCode.Tools.Introspection.Bounded
 

@@ -1,15 +1,14 @@
 defmodule JidoCode.Tools.Render.SensitiveName do
-  @moduledoc """
-  Whether a value must be hidden because of the name it stands under.
-
-  A name is split into words (`db_password`, `db-password`, `dbPassword` and `DB_PASSWORD` all are db, password). It is
-  sensitive when one of the known terms is among its words, unless its last word says that it is about the secret and
-  not the secret itself: `token_count`, `password_policy`, `secret_name`.
-
-  What stands under a sensitive name is hidden whatever its type, except for what can't be a secret: nil, booleans,
-  empty strings and lists, pids and functions. Numbers are hidden under an exact name (`token: 5`) and under terms for
-  passwords, but not under looser names (`max_token: 5`).
-  """
+  @moduledoc false
+  # Whether a value must be hidden because of the name it stands under.
+  #
+  # A name is split into words (`db_password`, `db-password`, `dbPassword` and `DB_PASSWORD` all are db, password). It is
+  # sensitive when one of the known terms is among its words, unless its last word says that it is about the secret and
+  # not the secret itself: `token_count`, `password_policy`, `secret_name`.
+  #
+  # What stands under a sensitive name is hidden whatever its type, except for what can't be a secret: nil, booleans,
+  # empty strings and lists, pids and functions. Numbers are hidden under an exact name (`token: 5`) and under terms for
+  # passwords, but not under looser names (`max_token: 5`).
 
   alias JidoCode.Tools.Config
 

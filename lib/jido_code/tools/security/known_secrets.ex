@@ -1,16 +1,15 @@
 defmodule JidoCode.Tools.Security.KnownSecrets do
-  @moduledoc """
-  The secrets that this node already knows, handed to the native core so that they vanish from every output, whatever
-  surrounds them: verbatim and in their URL-, base64-, hex- and JSON-encoded forms.
-
-  They come from the environment variables and the application environments: values under names that promise a secret, and
-  under any name the secret parts of URLs, of headers (`Bearer ...`) and of connection strings. Further from the Erlang
-  cookies, and from what the host registers with `JidoCode.Tools.Security.OutputSanitizer.register_secret/1`. Short or wordlike values are not taken (a development
-  password `postgres` must not vanish from every text); those are redacted beside their names only.
-
-  The values live in the core alone, are not logged and can't be read back. They are collected anew every
-  `config :jido_code_tools, known_secrets_refresh_ms:` (default 15,000), as the environment may change.
-  """
+  @moduledoc false
+  # The secrets that this node already knows, handed to the native core so that they vanish from every output, whatever
+  # surrounds them: verbatim and in their URL-, base64-, hex- and JSON-encoded forms.
+  #
+  # They come from the environment variables and the application environments: values under names that promise a secret, and
+  # under any name the secret parts of URLs, of headers (`Bearer ...`) and of connection strings. Further from the Erlang
+  # cookies, and from what the host registers with `JidoCode.Tools.Security.OutputSanitizer.register_secret/1`. Short or wordlike values are not taken (a development
+  # password `postgres` must not vanish from every text); those are redacted beside their names only.
+  #
+  # The values live in the core alone, are not logged and can't be read back. They are collected anew every
+  # `config :jido_code_tools, known_secrets_refresh_ms:` (default 15,000), as the environment may change.
 
   use GenServer
 

@@ -30,6 +30,7 @@ defmodule JidoCode.Tools.Security.Permissions do
   @spec valid_tiers() :: [tier(), ...]
   def valid_tiers, do: @tiers
 
+  @doc "Whether a term is one of the four tiers."
   @spec valid_tier?(term()) :: boolean()
   def valid_tier?(tier), do: tier in @tiers
 
@@ -65,6 +66,7 @@ defmodule JidoCode.Tools.Security.Permissions do
   def default_rate_limit(tier) when tier in @tiers, do: Native.tier_rate(Core.default(), tier)
   def default_rate_limit(_tier), do: {100, 60_000}
 
+  @doc "Calls allowed in a stretch of milliseconds, for every tier."
   @spec all_rate_limits() :: %{tier() => {non_neg_integer(), pos_integer()}}
   def all_rate_limits, do: Map.new(@tiers, &{&1, default_rate_limit(&1)})
 

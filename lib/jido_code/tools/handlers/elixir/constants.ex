@@ -1,7 +1,6 @@
 defmodule JidoCode.Tools.Handlers.Elixir.Constants do
-  @moduledoc """
-  Names that the introspection handlers refuse.
-  """
+  @moduledoc false
+  # Names that the introspection handlers refuse.
 
   @jido_code ~w(JidoCode.Tools JidoCode.Session JidoCode.Registry)
 

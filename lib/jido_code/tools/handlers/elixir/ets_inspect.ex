@@ -1,28 +1,27 @@
 defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
-  @moduledoc """
-  The `ets_inspect` tool: the project's named ETS tables, Mnesia's among them, looked at without changing them.
-
-  Every result has `"operation"`, `"result"` and `"count"`:
-
-  | Operation | `"result"` | `"count"` | Further keys |
-  |---|---|---|---|
-  | `list` | a map for each table: `name`, `type`, `size` (rows), `memory` (words), `memory_bytes`, `protection`, `owner`; `storage` of Mnesia's | tables | `unnamed`: tables of the project that have no name, and are not listed; `hidden`: how many others are not, by reason; `truncated` |
-  | `info` | everything `:ets.info/1` says, and `memory_bytes`; what Mnesia says of its own | rows | `table` |
-  | `lookup` | the rows under the key, each as text | rows under the key | `table`, `key`, `truncated` |
-  | `sample` | some rows, each as text | rows shown | `table`, `total_size`, `truncated` |
-
-  and a `"note"` when something was hidden, cut or could not be read.
-
-  A table is the project's when its owner is (`JidoCode.Tools.Introspection.Ownership`), and Mnesia's are, but for its schema. Rows
-  are read from public tables. Those of a protected table are shown to its owner only, as it meant them, by the host's seam and a bare
-  handler; the library's own doors, where a person sits at the other end, read them too. A row is copied whole out of a table, and
-  nothing tells its size before, so each is read in a process of its own with a limit on its heap. Of a bag, all rows of a key are
-  copied together; a key with many megabytes of rows is counted only. The room is shared among the rows that are there: small ones
-  are shown whole. Records have the names of their fields where debug information or Mnesia tells them.
-
-  Errors contain `not found`, `blocked`, `private`, `protected` with `owner`, `Atom key does not exist`, or what is wrong
-  with an argument.
-  """
+  @moduledoc false
+  # The `ets_inspect` tool: the project's named ETS tables, Mnesia's among them, looked at without changing them.
+  #
+  # Every result has `"operation"`, `"result"` and `"count"`:
+  #
+  # | Operation | `"result"` | `"count"` | Further keys |
+  # |---|---|---|---|
+  # | `list` | a map for each table: `name`, `type`, `size` (rows), `memory` (words), `memory_bytes`, `protection`, `owner`; `storage` of Mnesia's | tables | `unnamed`: tables of the project that have no name, and are not listed; `hidden`: how many others are not, by reason; `truncated` |
+  # | `info` | everything `:ets.info/1` says, and `memory_bytes`; what Mnesia says of its own | rows | `table` |
+  # | `lookup` | the rows under the key, each as text | rows under the key | `table`, `key`, `truncated` |
+  # | `sample` | some rows, each as text | rows shown | `table`, `total_size`, `truncated` |
+  #
+  # and a `"note"` when something was hidden, cut or could not be read.
+  #
+  # A table is the project's when its owner is (`JidoCode.Tools.Introspection.Ownership`), and Mnesia's are, but for its schema. Rows
+  # are read from public tables. Those of a protected table are shown to its owner only, as it meant them, by the host's seam and a bare
+  # handler; the library's own doors, where a person sits at the other end, read them too. A row is copied whole out of a table, and
+  # nothing tells its size before, so each is read in a process of its own with a limit on its heap. Of a bag, all rows of a key are
+  # copied together; a key with many megabytes of rows is counted only. The room is shared among the rows that are there: small ones
+  # are shown whole. Records have the names of their fields where debug information or Mnesia tells them.
+  #
+  # Errors contain `not found`, `blocked`, `private`, `protected` with `owner`, `Atom key does not exist`, or what is wrong
+  # with an argument.
 
   use JidoCode.Tools.Behaviours.SecureHandler
 

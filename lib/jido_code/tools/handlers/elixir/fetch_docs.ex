@@ -1,29 +1,28 @@
 defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
-  @moduledoc """
-  The `fetch_elixir_docs` tool: documentation of the modules that the project can load, in the versions it uses.
-
-  The result has these keys:
-
-    * `"module"` - as given
-    * `"moduledoc"` - Markdown, or null; only its beginning when a function is asked for
-    * `"docs"` - a list, see below
-    * `"specs"` - a list of `name`, `arity`, `specs` (list of text, without `@spec`), and `kind` for callbacks
-    * `"types"` - a list of `name`, `arity`, `type` (text)
-    * `"note"` - only when something was cut, is missing, or was not found
-
-  An entry of `"docs"` has `name`, `arity`, `kind` (`function`, `macro`, `callback`, `macrocallback`, `type`), `signature`,
-  `doc` and `deprecated` (each may be null), and where they apply `since`, `defaults` (how many arguments may be left out)
-  and `doc_size`.
-
-  Without `function` this is an index: `doc` is the first sentence and `doc_size` the length of the whole text in
-  characters; what the author hid is not in it. With `function` it is the whole text of all functions, macros and types of
-  that name; `arity` also finds a function that takes more arguments when the others have defaults.
-
-  A module without documentation is no error: `moduledoc` and `doc` are null, functions come from its exports. Erlang
-  modules are found the same way; on OTP 25 and 26 their documentation may not be installed.
-
-  Errors contain `Module not found`.
-  """
+  @moduledoc false
+  # The `fetch_elixir_docs` tool: documentation of the modules that the project can load, in the versions it uses.
+  #
+  # The result has these keys:
+  #
+  #   * `"module"` - as given
+  #   * `"moduledoc"` - Markdown, or null; only its beginning when a function is asked for
+  #   * `"docs"` - a list, see below
+  #   * `"specs"` - a list of `name`, `arity`, `specs` (list of text, without `@spec`), and `kind` for callbacks
+  #   * `"types"` - a list of `name`, `arity`, `type` (text)
+  #   * `"note"` - only when something was cut, is missing, or was not found
+  #
+  # An entry of `"docs"` has `name`, `arity`, `kind` (`function`, `macro`, `callback`, `macrocallback`, `type`), `signature`,
+  # `doc` and `deprecated` (each may be null), and where they apply `since`, `defaults` (how many arguments may be left out)
+  # and `doc_size`.
+  #
+  # Without `function` this is an index: `doc` is the first sentence and `doc_size` the length of the whole text in
+  # characters; what the author hid is not in it. With `function` it is the whole text of all functions, macros and types of
+  # that name; `arity` also finds a function that takes more arguments when the others have defaults.
+  #
+  # A module without documentation is no error: `moduledoc` and `doc` are null, functions come from its exports. Erlang
+  # modules are found the same way; on OTP 25 and 26 their documentation may not be installed.
+  #
+  # Errors contain `Module not found`.
 
   use JidoCode.Tools.Behaviours.SecureHandler
 

@@ -1,31 +1,30 @@
 defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
-  @moduledoc """
-  The `get_process_state` tool: the state of one of the project's servers, and facts about its process.
-
-  The result has these keys:
-
-    * `"state"` - text, or null when the state was not read
-    * `"process_info"` - `registered_name`, `pid`, `status`, `message_queue_len`, `memory` (bytes), `reductions`, `behaviour`,
-      `initial_call`, `current_function`, `application`, `parent`, `ancestors`, `links`, `monitors`, `monitored_by`,
-      `dictionary_keys`, `stack`, and `label` where the process has one; lists name the first ten
-    * `"type"` - `"genserver"` (Agents too), `"gen_statem"`, `"otp_process"` (other processes started through OTP) or
-      `"other"`
-    * `"note"` - only when there is something to say: what was cut, hidden or not read, and why; that what is shown is not fresh
-    * `"error"` - `"Timeout getting state"` when the process stayed busy until the timeout
-
-  Looking leaves no trace. Only a process that is known to be one of OTP's servers gets a message
-  (`JidoCode.Tools.Introspection.Observer`): not tasks, plain processes, event managers, and servers of behaviours that are not
-  OTP's. A busy process is watched from outside until it is idle. A GenServer or gen_statem that hibernates is woken for a moment
-  and hibernates again; other processes that hibernate, Agents among them, can't be told apart and get no message. One
-  process is asked three times in a row at most, and then once in two seconds; who comes earlier gets what was read last.
-
-  A module that exports `format_status/1` or `/2` asked to hide something, so its state is not read unless
-  `config :jido_code_tools, read_format_status: true`; then the status that the module itself prepares is shown. That way of
-  reading copies the state once and trusts the module's code. GenStage's own is not taken for its consumers'.
-
-  Errors: the name is no name (`Invalid process name`, `Raw PIDs are not allowed`), nothing is registered under it
-  (`not found`), it is not the project's (`blocked`), or it ended while it was looked at (`ended`).
-  """
+  @moduledoc false
+  # The `get_process_state` tool: the state of one of the project's servers, and facts about its process.
+  #
+  # The result has these keys:
+  #
+  #   * `"state"` - text, or null when the state was not read
+  #   * `"process_info"` - `registered_name`, `pid`, `status`, `message_queue_len`, `memory` (bytes), `reductions`, `behaviour`,
+  #     `initial_call`, `current_function`, `application`, `parent`, `ancestors`, `links`, `monitors`, `monitored_by`,
+  #     `dictionary_keys`, `stack`, and `label` where the process has one; lists name the first ten
+  #   * `"type"` - `"genserver"` (Agents too), `"gen_statem"`, `"otp_process"` (other processes started through OTP) or
+  #     `"other"`
+  #   * `"note"` - only when there is something to say: what was cut, hidden or not read, and why; that what is shown is not fresh
+  #   * `"error"` - `"Timeout getting state"` when the process stayed busy until the timeout
+  #
+  # Looking leaves no trace. Only a process that is known to be one of OTP's servers gets a message
+  # (`JidoCode.Tools.Introspection.Observer`): not tasks, plain processes, event managers, and servers of behaviours that are not
+  # OTP's. A busy process is watched from outside until it is idle. A GenServer or gen_statem that hibernates is woken for a moment
+  # and hibernates again; other processes that hibernate, Agents among them, can't be told apart and get no message. One
+  # process is asked three times in a row at most, and then once in two seconds; who comes earlier gets what was read last.
+  #
+  # A module that exports `format_status/1` or `/2` asked to hide something, so its state is not read unless
+  # `config :jido_code_tools, read_format_status: true`; then the status that the module itself prepares is shown. That way of
+  # reading copies the state once and trusts the module's code. GenStage's own is not taken for its consumers'.
+  #
+  # Errors: the name is no name (`Invalid process name`, `Raw PIDs are not allowed`), nothing is registered under it
+  # (`not found`), it is not the project's (`blocked`), or it ended while it was looked at (`ended`).
 
   use JidoCode.Tools.Behaviours.SecureHandler
 

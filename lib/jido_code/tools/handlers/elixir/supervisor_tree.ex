@@ -1,30 +1,29 @@
 defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
-  @moduledoc """
-  The `inspect_supervisor` tool: a supervisor of the project and what is below it.
-
-  The result has these keys:
-
-    * `"tree"` - text, a line for each child, or for several equal ones: `[W] 50 x Demo.Counter ●`
-    * `"children"` - a list of maps, see below
-    * `"supervisor_info"` - `name` (as typed), `status`, `message_queue_len`, `memory` (bytes), `reductions`, `strategy` (with the
-      restart intensity)
-    * `"children_count"` - how many children the supervisor has, before any limit
-    * `"truncated"` - whether children were left out anywhere, and `"left_out"`, only then: how many, as the tree's lines say
-    * `"note"` - only when something was cut, could not be opened, or was seen in another way than by asking
-
-  A child has `"id"`, `"type"` (`"worker"` or `"supervisor"`), `"modules"`, `"pid"` (or `"undefined"`, `"restarting"`),
-  `"status"` (`"running"`, `"dead"`, `"restarting"`, `"not_started"`, `"unknown"`), `"name"` where it is registered under another
-  name than its id, `"count"` where it stands for equal ones, and `"strategy"` and `"children"` when it is a supervisor that was
-  descended into. Of equal ones the first is shown.
-
-  In the text `[S]` is a supervisor, `[W]` a worker; ● running, ○ dead, ↻ restarting, ◌ not started.
-
-  `JidoCode.Tools.Introspection.Supervision` says how a supervisor is asked. RabbitMQ's supervisor2 and ranch's ranch_conns_sup
-  answer as OTP's do; a child that is called a supervisor and is none of these is not opened, and the note says so.
-
-  Limits: 50 lines of each supervisor, 5 levels, 200 lines in all, nearer levels first, 10 seconds. No text is
-  longer than fits a result of 30,000 characters.
-  """
+  @moduledoc false
+  # The `inspect_supervisor` tool: a supervisor of the project and what is below it.
+  #
+  # The result has these keys:
+  #
+  #   * `"tree"` - text, a line for each child, or for several equal ones: `[W] 50 x Demo.Counter ●`
+  #   * `"children"` - a list of maps, see below
+  #   * `"supervisor_info"` - `name` (as typed), `status`, `message_queue_len`, `memory` (bytes), `reductions`, `strategy` (with the
+  #     restart intensity)
+  #   * `"children_count"` - how many children the supervisor has, before any limit
+  #   * `"truncated"` - whether children were left out anywhere, and `"left_out"`, only then: how many, as the tree's lines say
+  #   * `"note"` - only when something was cut, could not be opened, or was seen in another way than by asking
+  #
+  # A child has `"id"`, `"type"` (`"worker"` or `"supervisor"`), `"modules"`, `"pid"` (or `"undefined"`, `"restarting"`),
+  # `"status"` (`"running"`, `"dead"`, `"restarting"`, `"not_started"`, `"unknown"`), `"name"` where it is registered under another
+  # name than its id, `"count"` where it stands for equal ones, and `"strategy"` and `"children"` when it is a supervisor that was
+  # descended into. Of equal ones the first is shown.
+  #
+  # In the text `[S]` is a supervisor, `[W]` a worker; ● running, ○ dead, ↻ restarting, ◌ not started.
+  #
+  # `JidoCode.Tools.Introspection.Supervision` says how a supervisor is asked. RabbitMQ's supervisor2 and ranch's ranch_conns_sup
+  # answer as OTP's do; a child that is called a supervisor and is none of these is not opened, and the note says so.
+  #
+  # Limits: 50 lines of each supervisor, 5 levels, 200 lines in all, nearer levels first, 10 seconds. No text is
+  # longer than fits a result of 30,000 characters.
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
