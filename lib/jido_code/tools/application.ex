@@ -19,6 +19,7 @@ defmodule JidoCode.Tools.Application do
     Runner.start()
 
     children = [
+      JidoCode.Tools.Security.AuditWatch,
       {Task.Supervisor, name: JidoCode.Tools.TaskSupervisor},
       JidoCode.Tools.Introspection.LogRing,
       JidoCode.Tools.Security.KnownSecrets,

@@ -16,6 +16,7 @@ defmodule JidoCode.Tools.Call do
     :args,
     :context,
     :started_at,
+    :started_id,
     :status,
     :reason,
     :result,

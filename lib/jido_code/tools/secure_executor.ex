@@ -38,7 +38,7 @@ defmodule JidoCode.Tools.SecureExecutor do
   """
 
   alias JidoCode.Tools.{Arguments, Call, Catalog, Config, Host, Render, Sessions}
-  alias JidoCode.Tools.Security.{AuditLogger, IsolatedExecutor, Middleware, OutputSanitizer}
+  alias JidoCode.Tools.Security.{AuditLogger, AuditWatch, IsolatedExecutor, Middleware, OutputSanitizer}
 
   # A handler that keeps the time itself answers with what it has; the pipeline waits this much longer before it ends it.
   @slack_ms 2_000
@@ -105,6 +105,7 @@ defmodule JidoCode.Tools.SecureExecutor do
   @spec execute(Call.t()) :: Call.t()
   def execute(%Call{status: nil} = call) do
     %{call | started_at: System.monotonic_time()}
+    |> begin()
     |> identify()
     |> check()
     |> isolate()
@@ -121,8 +122,40 @@ defmodule JidoCode.Tools.SecureExecutor do
   @spec own_session(String.t(), pid()) :: :ok
   defdelegate own_session(session_id, owner), to: Sessions, as: :own
 
+  # An entry that it runs, so that a call which nobody sees the end of has one all the same.
+  defp begin(call) do
+    case AuditLogger.record(session(call), call.name, :started, 0, args: call.args) do
+      {:ok, id} ->
+        opened(call, id)
+
+      {:error, id, text} ->
+        call = opened(call, id)
+        if Config.get(:audit_file_failure) == :warn, do: call, else: no_file(call, text)
+    end
+  rescue
+    # The core is not there: the checks say so.
+    _error in [ErlangError, ArgumentError, UndefinedFunctionError] -> call
+  end
+
+  defp opened(call, id) do
+    AuditWatch.open(id, %{session: session(call), tool: call.name, started_at: call.started_at})
+    %{call | started_id: id}
+  end
+
+  defp no_file(call, text) do
+    decide(
+      call,
+      :blocked,
+      :audit_file,
+      "#{shorten(call.name)} is refused, as every tool is while the audit file can't be written: #{text}. A person has to mend that, " <>
+        "or allow calls without it (config :jido_code_tools, audit_file_failure: :warn)."
+    )
+  end
+
   @doc false
   @spec identify(Call.t()) :: Call.t()
+  def identify(%Call{status: status} = call) when status != nil, do: call
+
   def identify(%Call{handler: nil} = call) do
     decide(
       call,
@@ -340,19 +373,34 @@ defmodule JidoCode.Tools.SecureExecutor do
   @spec audit(Call.t()) :: Call.t()
   def audit(%Call{} = call) do
     duration = System.convert_time_unit(System.monotonic_time() - call.started_at, :native, :microsecond)
-    options = [args: call.args, confinement: call.confinement]
-    id = AuditLogger.log_invocation(session(call), call.name, call.status, duration, options)
-    %{call | duration_us: duration, audit_id: id}
+    options = [args: call.args, confinement: call.confinement, of: call.started_id]
+    call = %{call | duration_us: duration}
+
+    case AuditLogger.record(session(call), call.name, call.status, duration, options) do
+      {:ok, id} -> closed(call, id)
+      {:error, id, text} -> unkept(closed(call, id), text)
+    end
   rescue
     # The core is not there. A call that was done and leaves no trace gives no result.
-    _error in [ErlangError, ArgumentError, UndefinedFunctionError] -> unaudited(%{call | duration_us: 0})
+    _error in [ErlangError, ArgumentError, UndefinedFunctionError] ->
+      unaudited(%{call | duration_us: 0}, "the audit log does not answer")
   end
 
-  defp unaudited(%Call{status: :blocked} = call), do: call
-
-  defp unaudited(call) do
-    decide(call, :crashed, :no_audit, "#{shorten(call.name)} gives no result: the audit log does not answer")
+  defp closed(call, id) do
+    if call.started_id, do: AuditWatch.close(call.started_id)
+    %{call | audit_id: id}
   end
+
+  defp unkept(call, text) do
+    if Config.get(:audit_file_failure) == :warn,
+      do: call,
+      else: unaudited(call, "the audit file can't be written: #{text}")
+  end
+
+  defp unaudited(%Call{status: :blocked} = call, _why), do: call
+
+  defp unaudited(call, why),
+    do: decide(call, :crashed, :no_audit, "#{shorten(call.name)} gives no result: #{why}")
 
   defp session(%Call{context: %{session_id: session}}) when is_binary(session), do: session
   defp session(_call), do: nil

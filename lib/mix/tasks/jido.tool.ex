@@ -245,7 +245,7 @@ defmodule Mix.Tasks.Jido.Tool do
         confined = if entry.confinement, do: ["  confined: ", entry.confinement], else: []
 
         IO.puts([
-          "audit #{entry.id}  #{time}  #{entry.tool}  #{entry.status}  #{entry.duration_us} us  args #{hash}",
+          "audit #{entry.id}  #{time}  #{AuditLogger.plain(entry.tool)}  #{entry.status}  #{entry.duration_us} us  args #{hash}",
           confined
         ])
       end

@@ -1,7 +1,15 @@
 //! The audit log.
 
+use std::ffi::OsStr;
+use std::io::BufReader;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
 use rustler::{Atom, Binary, Encoder, Env, NewBinary, NifResult, NifTuple, ResourceArc, Term};
-use security_core::audit_log::{BrokenKind, Entry, Invocation, Order, Query, Status};
+use security_core::audit_log::{
+    ArgsHash, BrokenKind, Entry, Invocation, Order, Query, Recorded, Status, verify_trail,
+};
+use security_core::plain_file;
 
 use crate::atoms;
 use crate::core::Core;
@@ -21,6 +29,10 @@ fn status_from(atom: Atom) -> NifResult<Status> {
         (atoms::timeout(), Status::Timeout),
         (atoms::crashed(), Status::Crashed),
         (atoms::cancelled(), Status::Cancelled),
+        (atoms::started(), Status::Started),
+        (atoms::granted(), Status::Granted),
+        (atoms::consented(), Status::Consented),
+        (atoms::revoked(), Status::Revoked),
     ]
     .into_iter()
     .find_map(|(known, status)| (known == atom).then_some(status))
@@ -34,11 +46,15 @@ fn status_atom(status: Status) -> Atom {
         Status::Blocked => atoms::blocked(),
         Status::Timeout => atoms::timeout(),
         Status::Cancelled => atoms::cancelled(),
+        Status::Started => atoms::started(),
+        Status::Granted => atoms::granted(),
+        Status::Consented => atoms::consented(),
+        Status::Revoked => atoms::revoked(),
         _ => atoms::crashed(),
     }
 }
 
-/// What an entry is made of, as it crosses: `{session, tool, status, duration_us, args, confinement}`.
+/// What an entry is made of, as it crosses: `{session, tool, status, duration_us, args, confinement, of}`.
 #[derive(NifTuple)]
 struct Row<'a> {
     session: Binary<'a>,
@@ -47,40 +63,105 @@ struct Row<'a> {
     duration_us: u64,
     args: Term<'a>,
     confinement: Option<Binary<'a>>,
+    of: Option<u64>,
 }
 
-fn append(core: &Core, row: &Row, budget: Budget) -> NifResult<Result<u64, OverBudget>> {
-    let status = status_from(row.status)?;
-    let args_hash = if row.args.is_atom() {
-        None
-    } else {
-        match canonical(row.args, budget) {
-            Ok(bytes) => Some(core.args_hasher.hash(&bytes)),
-            Err(over) => return Ok(Err(over)),
-        }
-    };
-    Ok(Ok(core.audit.append(&Invocation {
+/// The hash of the arguments; an atom stands for none.
+fn hash_of(core: &Core, row: &Row, budget: Budget) -> Result<Option<ArgsHash>, OverBudget> {
+    if row.args.is_atom() {
+        return Ok(None);
+    }
+    let bytes = canonical(row.args, budget)?;
+    Ok(Some(core.args_hasher.hash(&bytes)))
+}
+
+fn append(core: &Core, row: &Row, args_hash: Option<ArgsHash>) -> NifResult<Option<Recorded>> {
+    Ok(core.audit.record(&Invocation {
         session: row.session.as_slice(),
         tool: row.tool.as_slice(),
-        status,
+        status: status_from(row.status)?,
         duration_us: row.duration_us,
         args_hash,
         confinement: row.confinement.as_ref().map(|text| text.as_slice()),
-    })))
+        of: row.of,
+    }))
 }
 
-/// The entry's id, or `:dirty` when the arguments are too large to hash here.
+/// The entry's id; `{:unkept, id, text}` when it is not in the file; `:over` for the end of a call that has ended.
+fn recorded<'a>(env: Env<'a>, recorded: Option<Recorded>) -> Term<'a> {
+    match recorded {
+        None => atoms::over().encode(env),
+        Some(Recorded { id, kept: Ok(()) }) => id.encode(env),
+        Some(Recorded {
+            id,
+            kept: Err(error),
+        }) => (atoms::unkept(), id, error.to_string()).encode(env),
+    }
+}
+
+/// As [`recorded`]; `:dirty` when the arguments are too large to hash here, `:trail` when there is a file to wait for.
 #[rustler::nif]
 fn audit_append<'a>(env: Env<'a>, core: ResourceArc<Core>, row: Row<'a>) -> NifResult<Term<'a>> {
-    Ok(match append(&core, &row, NORMAL)? {
-        Ok(id) => id.encode(env),
-        Err(OverBudget) => atoms::dirty().encode(env),
-    })
+    match hash_of(&core, &row, NORMAL) {
+        Err(OverBudget) => Ok(atoms::dirty().encode(env)),
+        Ok(_) if core.audit.has_trail() => Ok(atoms::trail().encode(env)),
+        Ok(hash) => Ok(recorded(env, append(&core, &row, hash)?)),
+    }
 }
 
-#[rustler::nif(schedule = "DirtyCpu")]
-fn audit_append_dirty(core: ResourceArc<Core>, row: Row) -> NifResult<u64> {
-    append(&core, &row, DIRTY)?.map_err(|OverBudget| rustler::Error::BadArg)
+#[rustler::nif(schedule = "DirtyIo")]
+fn audit_append_dirty<'a>(
+    env: Env<'a>,
+    core: ResourceArc<Core>,
+    row: Row<'a>,
+) -> NifResult<Term<'a>> {
+    let hash = hash_of(&core, &row, DIRTY).map_err(|OverBudget| rustler::Error::BadArg)?;
+    Ok(recorded(env, append(&core, &row, hash)?))
+}
+
+/// The end of a call whose caller is gone.
+#[rustler::nif(schedule = "DirtyIo")]
+fn audit_abandon<'a>(env: Env<'a>, core: ResourceArc<Core>, started: u64) -> Term<'a> {
+    recorded(env, core.audit.abandon(started))
+}
+
+/// What was written to the file is on the disk: `:ok`, or `{:error, text}`.
+#[rustler::nif(schedule = "DirtyIo")]
+fn audit_sync<'a>(env: Env<'a>, core: ResourceArc<Core>) -> Term<'a> {
+    match core.audit.sync() {
+        Ok(()) => atoms::ok().encode(env),
+        Err(error) => (atoms::error(), error.to_string()).encode(env),
+    }
+}
+
+/// Checks a file with the chain's key: `{:ok, entries, head, torn_bytes}`, `{:damaged, text, entries, head}` or `{:error, text}`.
+#[rustler::nif(schedule = "DirtyIo")]
+fn audit_verify_trail<'a>(env: Env<'a>, path: Binary<'a>, key: Binary<'a>) -> NifResult<Term<'a>> {
+    let key = key.as_slice().try_into();
+    let key: [u8; 32] = key.map_err(|_| rustler::Error::BadArg)?;
+    let path = Path::new(OsStr::from_bytes(path.as_slice()));
+    let checked = plain_file::open(path)
+        .map_err(|refused| refused.name().to_owned())
+        .and_then(|file| {
+            verify_trail(BufReader::new(file), &key).map_err(|error| error.to_string())
+        });
+    Ok(match checked {
+        Ok(Ok((good, torn))) => (
+            atoms::ok(),
+            good.entries,
+            bytes(env, &good.head),
+            torn.map_or(0, |torn| torn.bytes),
+        )
+            .encode(env),
+        Ok(Err(damage)) => (
+            atoms::damaged(),
+            damage.to_string(),
+            damage.good.entries,
+            bytes(env, &damage.good.head),
+        )
+            .encode(env),
+        Err(text) => (atoms::error(), text).encode(env),
+    })
 }
 
 /// Changes how many entries are kept. Dirty: a smaller log frees what it loses.
@@ -103,8 +184,8 @@ fn bytes<'a>(env: Env<'a>, bytes: &[u8]) -> Term<'a> {
 
 fn entry_term<'a>(env: Env<'a>, entry: &Entry) -> Term<'a> {
     let nil = || atoms::nil().encode(env);
-    let [session, tool, status, duration, hash, confinement] = match &entry.content {
-        None => [nil(), nil(), nil(), nil(), nil(), nil()],
+    let [session, tool, status, duration, hash, confinement, of] = match &entry.content {
+        None => [nil(), nil(), nil(), nil(), nil(), nil(), nil()],
         Some(content) => [
             bytes(env, &content.session),
             bytes(env, &content.tool),
@@ -115,6 +196,7 @@ fn entry_term<'a>(env: Env<'a>, entry: &Entry) -> Term<'a> {
                 .confinement
                 .as_ref()
                 .map_or_else(nil, |text| bytes(env, text)),
+            content.of.encode(env),
         ],
     };
     rustler::types::tuple::make_tuple(
@@ -128,6 +210,7 @@ fn entry_term<'a>(env: Env<'a>, entry: &Entry) -> Term<'a> {
             duration,
             hash,
             confinement,
+            of,
             bytes(env, &entry.digest),
         ],
     )

@@ -1,5 +1,8 @@
 //! The one resource: everything that outlives a call.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,6 +62,8 @@ struct Settings<'a> {
     audit_capacity: u64,
     audit_args_key: Binary<'a>,
     audit_chain_key: Binary<'a>,
+    audit_file: Option<Binary<'a>>,
+    audit_sync_each: bool,
     rules: Vec<(String, String, String)>,
     fields: Vec<String>,
     session_idle_ms: u64,
@@ -138,12 +143,17 @@ fn build(settings: &Settings) -> Result<Core, (Atom, String)> {
         ..GrantLimits::default()
     };
     let capacity = settings.audit_capacity as usize;
-    let audit = AuditLog::new(
-        capacity,
-        &key(&settings.audit_chain_key)?,
-        Arc::clone(&clock),
-    )
-    .map_err(|error| failed(error.to_string()))?;
+    let chain_key = key(&settings.audit_chain_key)?;
+    let audit = match &settings.audit_file {
+        None => AuditLog::new(capacity, &chain_key, Arc::clone(&clock))
+            .map_err(|error| failed(error.to_string()))?,
+        Some(path) => {
+            let path = Path::new(OsStr::from_bytes(path.as_slice()));
+            let clock = Arc::clone(&clock);
+            AuditLog::with_trail(capacity, &chain_key, clock, path, settings.audit_sync_each)
+                .map_err(|error| (atoms::trail(), error.to_string()))?
+        }
+    };
     Ok(Core {
         decider: Decider::new(policy, Capacity::default(), grants, clock),
         audit,
@@ -155,8 +165,8 @@ fn build(settings: &Settings) -> Result<Core, (Atom, String)> {
     })
 }
 
-/// Dirty: building the redactor's tables takes milliseconds.
-#[rustler::nif(schedule = "DirtyCpu")]
+/// Dirty: building the redactor's tables takes milliseconds, and the trail's file is opened.
+#[rustler::nif(schedule = "DirtyIo")]
 fn core_new<'a>(env: Env<'a>, settings: Settings<'a>) -> Term<'a> {
     match build(&settings) {
         Ok(core) => (atoms::ok(), ResourceArc::new(core)).encode(env),

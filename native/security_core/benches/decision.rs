@@ -221,6 +221,7 @@ fn audit() {
             duration_us: n,
             args_hash: Some(hasher.hash(&args)),
             confinement: None,
+            of: None,
         })
     };
     report(

@@ -80,19 +80,25 @@ pub fn identity(path: &Path) -> Result<Identity, Refused> {
     )?)
 }
 
+/// The regular file at `path`, opened to be read.
+pub fn open(path: &Path) -> Result<File, Refused> {
+    // Not even opened when it is something else: opening a device can have effects.
+    identity(path)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
+    regular(&rustix::fs::fstat(&file)?)?;
+    Ok(File::from(file))
+}
+
 /// The content of the regular file at `path`, of at most `limit` bytes, and its identity.
 pub fn read(path: &Path, limit: u64) -> Result<(Vec<u8>, Identity), Refused> {
     for _ in 0..ATTEMPTS {
-        // Not even opened when it is something else: opening a device can have effects.
-        identity(path)?;
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
+        let mut file = open(path)?;
         let before = regular(&rustix::fs::fstat(&file)?)?;
         if before.size > limit {
             return Err(Refused::TooLarge);
         }
         let mut content = Vec::with_capacity(before.size as usize);
-        let mut file = File::from(file);
         let taken = (&mut file).take(limit + 1).read_to_end(&mut content);
         taken
             .map_err(|error| Refused::System(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;

@@ -30,6 +30,7 @@ fn call<'a>(session: &'a [u8], tool: &'a [u8]) -> Invocation<'a> {
         duration_us: 12,
         args_hash: None,
         confinement: None,
+        of: None,
     }
 }
 
@@ -55,6 +56,7 @@ fn an_entry_says_what_happened() {
         duration_us: 60_000_000,
         args_hash: Some([9; 16]),
         confinement: Some(b"filesystem landlock, network none"),
+        of: None,
     });
     let entries = log.query(&Query::default());
     assert_eq!(ids(&entries), [id]);
@@ -79,6 +81,7 @@ fn what_confined_a_call_is_stored_bounded() {
     let long = "no Landlock ä ".repeat(1_000);
     log.append(&Invocation {
         confinement: Some(long.as_bytes()),
+        of: None,
         ..call(b"s", b"t")
     });
     let stored = log.query(&Query::default())[0]
@@ -380,6 +383,7 @@ fn export() -> Export {
             duration_us: n.into(),
             args_hash: n.is_multiple_of(2).then_some([n; 16]),
             confinement: n.is_multiple_of(3).then_some(b"landlock"),
+            of: None,
         });
     }
     log.clear_session(b"three");

@@ -19,7 +19,8 @@ defmodule JidoCode.Tools.SessionsTest do
     assert Permissions.session_grants(session) == %{granted_tier: :read_only, consented_tools: []}
     assert RateLimiter.get_count(session, "t", 60_000) == 0
     # What happened stays known.
-    assert [_entry] = AuditLogger.get_audit_log(session)
+    assert [:granted, :consented, :ok] =
+             session |> AuditLogger.get_audit_log(order: :asc) |> Enum.map(& &1.status)
   end
 
   # Every message sent to the process before has been handled when it answers.

@@ -120,6 +120,26 @@ defmodule JidoCode.Tools.Config.Table do
       doc: "key of the argument hashes; set it to compare hashes across restarts"
     },
     %{
+      key: :audit_file,
+      type: :text,
+      default: nil,
+      doc:
+        "a file that every entry is also written to, before its call is answered; `mix jido.audit` shows and verifies it"
+    },
+    %{
+      key: :audit_file_failure,
+      type: {:one_of, [:deny, :warn]},
+      default: :deny,
+      doc: "what happens to calls while the file can't be written: none is allowed, or a warning is logged"
+    },
+    %{
+      key: :audit_file_sync,
+      type: {:either, [{:one_of, [:each]}, :every]},
+      default: {:every, 1_000},
+      doc:
+        "when entries are on the disk, in case the machine loses its power: `:each` before its call goes on, `{:every, ms}`"
+    },
+    %{
       key: :session_options,
       type: {:keyword, @session_options},
       default: [],

@@ -18,6 +18,7 @@ defmodule JidoCode.Tools.Config.Type do
           | :rule
           | :mix_task
           | :ports
+          | :every
           | :limit
           | {:bytes, pos_integer()}
           | {:integer, integer(), integer() | :infinity}
@@ -71,6 +72,7 @@ defmodule JidoCode.Tools.Config.Type do
   defp is?(:tier, value), do: SecureHandler.valid_tier?(value)
   defp is?(:limit, nil), do: true
   defp is?(:limit, value), do: is_integer(value) and value > 0
+  defp is?(:every, value), do: match?({:every, ms} when is_integer(ms) and ms in 1..3_600_000, value)
   defp is?({:bytes, least}, value), do: is_binary(value) and byte_size(value) >= least
   defp is?({:integer, low, :infinity}, value), do: is_integer(value) and value >= low
   defp is?({:integer, low, high}, value), do: is_integer(value) and value in low..high
@@ -145,6 +147,7 @@ defmodule JidoCode.Tools.Config.Type do
   def describe(:module), do: "modules"
   def describe(:limit), do: "a positive integer, or nil for none"
   def describe(:ports), do: "{:ports, [port]}"
+  def describe(:every), do: "{:every, milliseconds}"
   def describe(:rates), do: "{count, window_ms} for each tier or tool"
   def describe(:rule), do: "maps with the strings :name, :pattern and :replacement"
 

@@ -30,9 +30,9 @@ defmodule JidoCode.Tools.MCP.Connection do
 
   use GenServer, restart: :temporary
 
-  alias JidoCode.Tools.{Call, JSON, SecureExecutor}
+  alias JidoCode.Tools.{JSON, SecureExecutor}
   alias JidoCode.Tools.MCP.Answer
-  alias JidoCode.Tools.Security.{AuditLogger, OutputSanitizer}
+  alias JidoCode.Tools.Security.{AuditWatch, OutputSanitizer}
 
   @doc "Connects to the launcher's socket. The process lives as long as the channel."
   @spec start(Path.t()) :: {:ok, pid()} | {:error, String.t()}
@@ -147,8 +147,7 @@ defmodule JidoCode.Tools.MCP.Connection do
     call = SecureExecutor.new(name, args, context)
     # Linked, so that it ends with the connection even when that is killed.
     pid = spawn_link(fn -> run(connection, id, call) end)
-    started = System.monotonic_time()
-    %{state | calls: Map.put(state.calls, id, %{pid: pid, call: call, started: started})}
+    %{state | calls: Map.put(state.calls, id, %{pid: pid})}
   end
 
   defp handle(%{"type" => "cancel", "id" => id}, state) when is_map_key(state.calls, id),
@@ -180,7 +179,7 @@ defmodule JidoCode.Tools.MCP.Connection do
 
   # Killing the process that waits for the result ends the worker, and by that every OS process of the call.
   defp cancel(id, state) do
-    {%{pid: pid, call: call, started: started}, calls} = Map.pop!(state.calls, id)
+    {%{pid: pid}, calls} = Map.pop!(state.calls, id)
     monitor = Process.monitor(pid)
     Process.exit(pid, :kill)
 
@@ -188,19 +187,14 @@ defmodule JidoCode.Tools.MCP.Connection do
       {:DOWN, ^monitor, :process, ^pid, _reason} -> :ok
     end
 
-    # All that it sent came before its end: with an answer it is in the audit log already.
+    # All that it sent came before its end; a call without an answer gets its entry from who watches callers.
     receive do
       {:answer, ^id, _answer} -> :ok
     after
-      0 -> audit(call, System.monotonic_time() - started)
+      0 -> AuditWatch.settle()
     end
 
     %{state | calls: calls}
-  end
-
-  defp audit(%Call{} = call, duration) do
-    microseconds = System.convert_time_unit(duration, :native, :microsecond)
-    AuditLogger.log_invocation(call.context.session_id, call.name, :cancelled, microseconds, args: call.args)
   end
 
   defp transmit(state, message) do

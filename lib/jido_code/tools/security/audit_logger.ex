@@ -6,10 +6,18 @@ defmodule JidoCode.Tools.Security.AuditLogger do
 
       %{id: 17, timestamp: ~U[2026-01-01 12:00:00.000000Z], session_id: "s1", tool: "mix_task", status: :ok,
         duration_us: 1_204, args_hash: "9f86d081884c7d659a2feaa0c55ad015",
-        confinement: "filesystem landlock, network all, signals landlock", digest: "..."}
+        confinement: "filesystem landlock, network all, signals landlock", of: 16, digest: "..."}
 
   `status` is `:ok`, `:error` (the handler's own), `:blocked` (denied or refused), `:timeout`, `:crashed`, or `:cancelled` (the
-  caller took the call back before there was an answer).
+  caller took the call back before there was an answer, or was killed). While a call runs, its entry is `:started`; the entry of
+  its end has that one's id as `of`, and takes its place in what is listed. Both stay in the chain.
+
+  What people allowed has entries of its own: `:granted` (the session's tier was raised to the one that stands as `tool`),
+  `:consented` and `:revoked` (a tool).
+
+  With `config :jido_code_tools, audit_file: "..."` each entry is also a line of that file before its call is answered;
+  `mix jido.audit` shows and verifies it. While the file can't be written no call is allowed (`audit_file_failure: :warn` lets
+  them go on).
 
   `confinement` says what the kernel held the call's commands to, and what of that is missing on this machine
   (`JidoCode.Tools.Command.Confinement`); it is nil for a call that ran no command.
@@ -29,9 +37,19 @@ defmodule JidoCode.Tools.Security.AuditLogger do
   alias JidoCode.Tools.Security.{Core, Native}
   alias JidoCode.Tools.Telemetry
 
-  @statuses [:ok, :error, :blocked, :timeout, :crashed, :cancelled]
+  @statuses [:ok, :error, :blocked, :timeout, :crashed, :cancelled, :started, :granted, :consented, :revoked]
 
-  @type status :: :ok | :error | :blocked | :timeout | :crashed | :cancelled
+  @type status ::
+          :ok
+          | :error
+          | :blocked
+          | :timeout
+          | :crashed
+          | :cancelled
+          | :started
+          | :granted
+          | :consented
+          | :revoked
   @type entry :: %{
           id: pos_integer(),
           timestamp: DateTime.t(),
@@ -41,6 +59,7 @@ defmodule JidoCode.Tools.Security.AuditLogger do
           duration_us: non_neg_integer() | nil,
           args_hash: String.t() | nil,
           confinement: String.t() | nil,
+          of: pos_integer() | nil,
           digest: String.t()
         }
 
@@ -54,9 +73,56 @@ defmodule JidoCode.Tools.Security.AuditLogger do
   @spec log_invocation(String.t() | nil, String.t(), status(), non_neg_integer(), keyword()) :: pos_integer()
   def log_invocation(session_id, tool, status, duration_us, opts \\ [])
       when status in @statuses do
-    session = session_id || "__global__"
-    id = append(core(opts), {session, tool, status, duration_us, opts[:args], opts[:confinement]})
+    case record(session_id, tool, status, duration_us, opts) do
+      {:ok, id} -> id
+      {:error, id, _text} -> id
+    end
+  end
 
+  @doc false
+  # As `log_invocation/5`. The error is the audit file's: the entry is in memory alone.
+  @spec record(String.t() | nil, String.t(), status(), non_neg_integer(), keyword()) ::
+          {:ok, pos_integer()} | {:error, pos_integer(), String.t()}
+  def record(session_id, tool, status, duration_us, opts) do
+    session = session_id || "__global__"
+
+    row = {session, tool, status, duration_us, opts[:args], opts[:confinement], opts[:of]}
+    recorded = opts |> core() |> append(row) |> recorded(opts[:of])
+    id = elem(recorded, 1)
+    if status != :started, do: tell(session_id, tool, status, duration_us, id, opts)
+    recorded
+  end
+
+  defp recorded({:unkept, id, text}, _of) do
+    Logger.error("[AuditLogger] Entry #{id} is not in the audit file: #{text}")
+    {:error, id, text}
+  end
+
+  # Its caller was taken for gone: the end that was recorded then stands.
+  defp recorded(:over, of), do: {:ok, of}
+  defp recorded(id, _of), do: {:ok, id}
+
+  @doc false
+  # The end of a call whose caller is gone.
+  @spec abandon(pos_integer(), map()) :: :ok
+  def abandon(started, about) do
+    with recorded when recorded != :over <- Native.audit_abandon(Core.default(), started) do
+      {_kept, id} = recorded |> recorded(started) |> Tuple.to_list() |> Enum.take(2) |> List.to_tuple()
+      duration = System.convert_time_unit(System.monotonic_time() - about.started_at, :native, :microsecond)
+      tell(about.session, about.tool, :cancelled, duration, id, [])
+    end
+
+    :ok
+  rescue
+    # The core has gone with its application.
+    _error in [ErlangError, ArgumentError] -> :ok
+  end
+
+  @doc false
+  @spec sync() :: :ok | {:error, String.t()}
+  def sync, do: Native.audit_sync(Core.default())
+
+  defp tell(session_id, tool, status, duration_us, id, opts) do
     if Keyword.get(opts, :emit_telemetry, true) do
       Telemetry.execute(
         [:jido_code, :security, :audit],
@@ -66,20 +132,38 @@ defmodule JidoCode.Tools.Security.AuditLogger do
     end
 
     if status == :blocked and Keyword.get(opts, :log_blocked, true) do
-      Logger.warning("[AuditLogger] Blocked invocation: session=#{session} tool=#{tool} entry=#{id}")
+      session = plain(session_id || "__global__")
+      Logger.warning("[AuditLogger] Blocked invocation: session=#{session} tool=#{plain(tool)} entry=#{id}")
     end
-
-    id
   end
+
+  # Names come from callers: one must not look like a line of its own, nor move a terminal's cursor.
+  @doc false
+  @spec plain(String.t() | nil) :: String.t()
+  def plain(nil), do: "-"
+
+  def plain(name) do
+    if String.valid?(name),
+      do: String.replace(name, ~r/[\p{C}\x{2028}\x{2029}]/u, &escaped/1),
+      else: inspect(name, printable_limit: 300)
+  end
+
+  defp escaped(char), do: for(<<code::utf8 <- char>>, into: "", do: "\\u{#{Integer.to_string(code, 16)}}")
 
   # Words of arguments that are hashed at most; a small term with shared parts can unfold to any number.
   @max_args_words 8_000_000
 
   defp append(core, row) do
-    with :dirty <- Native.audit_append(core, row) do
-      args = elem(row, 4)
-      row = if Native.term_within_dirty(args, @max_args_words), do: row, else: put_elem(row, 4, nil)
-      Native.audit_append_dirty(core, row)
+    case Native.audit_append(core, row) do
+      :dirty ->
+        within? = Native.term_within_dirty(elem(row, 4), @max_args_words)
+        Native.audit_append_dirty(core, if(within?, do: row, else: put_elem(row, 4, nil)))
+
+      :trail ->
+        Native.audit_append_dirty(core, row)
+
+      recorded ->
+        recorded
     end
   end
 
@@ -122,7 +206,7 @@ defmodule JidoCode.Tools.Security.AuditLogger do
     Enum.map(rows, &entry/1)
   end
 
-  defp entry({id, timestamp_us, session, tool, status, duration_us, args_hash, confinement, digest}) do
+  defp entry({id, timestamp_us, session, tool, status, duration_us, args_hash, confinement, of, digest}) do
     %{
       id: id,
       timestamp: DateTime.from_unix!(timestamp_us, :microsecond),
@@ -132,6 +216,7 @@ defmodule JidoCode.Tools.Security.AuditLogger do
       duration_us: duration_us,
       args_hash: args_hash && Base.encode16(args_hash, case: :lower),
       confinement: confinement,
+      of: of,
       digest: Base.encode16(digest, case: :lower)
     }
   end

@@ -6,7 +6,7 @@ defmodule JidoCode.Tools.Security.Core do
   # caller owns it. Tests make others, with a clock they move by hand, and pass them as the `:core` option.
 
   alias JidoCode.Tools.{Catalog, Config}
-  alias JidoCode.Tools.Security.Native
+  alias JidoCode.Tools.Security.{AuditKey, Native}
 
   @opaque t :: reference()
 
@@ -16,7 +16,7 @@ defmodule JidoCode.Tools.Security.Core do
 
   @spec start() :: t()
   def start do
-    core = new()
+    core = new(trail: true)
     :persistent_term.put(__MODULE__, core)
     core
   end
@@ -30,7 +30,9 @@ defmodule JidoCode.Tools.Security.Core do
   @doc "A core of its own. With `clock: :manual` its time stands still but for `advance/2`."
   @spec new(keyword()) :: t()
   def new(opts \\ []) do
-    config = Map.put(settings!(), :manual_clock, Keyword.get(opts, :clock) == :manual)
+    config = settings!() |> Map.put(:manual_clock, Keyword.get(opts, :clock) == :manual)
+    # One log writes to the file: the library's own.
+    config = if opts[:trail], do: Map.merge(config, trail()), else: config
 
     case load_error() || Native.core_new(config) do
       {:ok, core} ->
@@ -38,6 +40,9 @@ defmodule JidoCode.Tools.Security.Core do
 
       {:error, {:config, message}} ->
         raise ArgumentError, "config :jido_code_tools, redaction rules and fields: #{message}"
+
+      {:error, {:trail, message}} ->
+        raise ArgumentError, "the audit file #{config.audit_file} can't be written: #{message}"
 
       {:error, {:rate, message}} ->
         raise ArgumentError, "config :jido_code_tools, :tool_rate_limits: #{message}"
@@ -76,14 +81,35 @@ defmodule JidoCode.Tools.Security.Core do
       audit_capacity: Config.get(:audit_buffer_size),
       audit_args_key: derived(audit_key, "arguments"),
       audit_chain_key: derived(audit_key, "chain"),
+      audit_file: nil,
+      audit_sync_each: false,
       rules: for(rule <- Config.get(:redaction_rules), do: rule(Map.new(rule))),
       fields: for(field <- Config.get(:redaction_fields), do: to_string(field)),
       session_idle_ms: Config.get(:session_idle_ms)
     }
   end
 
-  # One secret, a key a purpose.
-  defp derived(key, purpose), do: :crypto.mac(:hmac, :sha256, key, purpose)
+  # The chain of a file goes on from one start to the next, so its key must be the same.
+  defp trail do
+    case Config.get(:audit_file) do
+      nil ->
+        %{}
+
+      file ->
+        key = AuditKey.load!()
+
+        %{
+          audit_file: Path.expand(file),
+          audit_sync_each: Config.get(:audit_file_sync) == :each,
+          audit_args_key: derived(key, "arguments"),
+          audit_chain_key: derived(key, "chain")
+        }
+    end
+  end
+
+  @doc "A key for one purpose, of the secret."
+  @spec derived(binary(), String.t()) :: binary()
+  def derived(key, purpose), do: :crypto.mac(:hmac, :sha256, key, purpose)
 
   defp rule(%{name: name, pattern: pattern, replacement: replacement}), do: {name, pattern, replacement}
 

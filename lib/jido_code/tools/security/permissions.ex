@@ -18,7 +18,7 @@ defmodule JidoCode.Tools.Security.Permissions do
 
   alias JidoCode.Tools.Behaviours.SecureHandler
   alias JidoCode.Tools.Config
-  alias JidoCode.Tools.Security.{Core, Native}
+  alias JidoCode.Tools.Security.{AuditLogger, Core, Native}
   alias JidoCode.Tools.Telemetry
 
   @type tier :: SecureHandler.tier()
@@ -132,7 +132,7 @@ defmodule JidoCode.Tools.Security.Permissions do
 
   def grant_tier(session_id, new) when is_binary(session_id) and new in @tiers do
     case Native.grant_tier(Core.default(), session_id, new) do
-      :ok -> {:ok, new}
+      :ok -> noted(session_id, :granted, Atom.to_string(new), {:ok, new})
       reason -> {:error, reason}
     end
   end
@@ -157,7 +157,7 @@ defmodule JidoCode.Tools.Security.Permissions do
   def record_consent(session_or_list, tool)
 
   def record_consent(session_id, tool) when is_binary(session_id) and is_binary(tool) do
-    stored(session_id, Native.consent_record(Core.default(), session_id, tool))
+    stored(session_id, :consented, tool, Native.consent_record(Core.default(), session_id, tool))
   end
 
   def record_consent(consented, tool) when is_list(consented) and is_binary(tool) do
@@ -170,15 +170,23 @@ defmodule JidoCode.Tools.Security.Permissions do
   def revoke_consent(session_or_list, tool)
 
   def revoke_consent(session_id, tool) when is_binary(session_id) and is_binary(tool) do
-    stored(session_id, Native.consent_revoke(Core.default(), session_id, tool))
+    stored(session_id, :revoked, tool, Native.consent_revoke(Core.default(), session_id, tool))
   end
 
   def revoke_consent(consented, tool) when is_list(consented) and is_binary(tool) do
     if tool in consented, do: {:ok, List.delete(consented, tool)}, else: {:error, :not_consented}
   end
 
-  defp stored(session_id, :ok), do: {:ok, session_grants(session_id).consented_tools}
-  defp stored(_session_id, reason), do: {:error, reason}
+  defp stored(session_id, status, tool, :ok),
+    do: noted(session_id, status, tool, {:ok, session_grants(session_id).consented_tools})
+
+  defp stored(_session_id, _status, _tool, reason), do: {:error, reason}
+
+  # What people allow is in the trail beside what was done with it.
+  defp noted(session_id, status, name, answer) do
+    AuditLogger.log_invocation(session_id, name, status, 0)
+    answer
+  end
 
   @doc "What the library remembers of a session."
   @spec session_grants(String.t()) :: %{granted_tier: tier(), consented_tools: [String.t()]}
