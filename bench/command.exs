@@ -1,4 +1,4 @@
-# What the command runner costs: time beside System.cmd, and memory under a flood.
+# What the command runner costs: time beside System.cmd, what of it the fence adds, and memory under a flood.
 #
 #     mix run bench/command.exs [gigabytes]
 
@@ -8,17 +8,22 @@ defmodule Bench.Command do
   @rounds 200
 
   def run(gigabytes) do
-    overhead()
-    flood(gigabytes)
+    overhead("true", ["true"])
+    overhead("git status", ["git", "status"])
+    if gigabytes > 0, do: flood(gigabytes)
   end
 
   # Taken in turns, so that what else the machine does meets both alike.
-  defp overhead do
+  defp overhead(name, [program | arguments] = command) do
+    root = File.cwd!()
+    run = fn options -> {:ok, %{exit_code: 0}} = Command.run(command, [write: [root]] ++ options) end
+
     subjects = [
-      {"System.cmd", fn -> {"", 0} = System.cmd("true", []) end},
-      {"Command.run", fn -> {:ok, %{exit_code: 0}} = Command.run(["true"]) end},
-      {"Command.run, no process limit",
-       fn -> {:ok, %{exit_code: 0}} = Command.run(["true"], limits: [processes: nil]) end}
+      {"System.cmd", fn -> {_text, 0} = System.cmd(program, arguments) end},
+      {"Command.run, in the fence", fn -> run.([]) end},
+      {"Command.run, Landlock only", fn -> run.(confinement: :without_namespaces) end},
+      {"Command.run, nothing", fn -> run.(confinement: :off) end},
+      {"Command.run, nothing, no limit", fn -> run.(confinement: :off, limits: [processes: nil]) end}
     ]
 
     for _ <- 1..10, {_name, subject} <- subjects, do: subject.()
@@ -26,11 +31,11 @@ defmodule Bench.Command do
     medians = for {name, times} <- Enum.group_by(times, &elem(&1, 0), &elem(&1, 1)), do: {name, median(times)}
     base = Map.new(medians)["System.cmd"]
 
-    IO.puts("`true`, start to result, median of #{@rounds}:")
+    IO.puts("`#{name}`, start to result, median of #{@rounds}:")
 
-    for {name, median} <- medians do
+    for {name, median} <- Enum.sort_by(medians, &elem(&1, 1)) do
       IO.puts(
-        "  #{String.pad_trailing(name, 30)} #{milliseconds(median)} ms   x#{Float.round(median / base, 2)}"
+        "  #{String.pad_trailing(name, 32)} #{milliseconds(median)} ms   x#{Float.round(median / base, 2)}"
       )
     end
   end

@@ -2,9 +2,10 @@
 #
 #     mix run bench/orphans.exs [commands]
 #
-# Four kinds of command (ignores SIGTERM, forks a tree, double-forks into a session of its own, floods its output)
-# meet four ends at random moments: a timeout, the death of the calling process, SIGKILL of one of the runner's two processes, and
-# SIGKILL of a whole BEAM that runs twelve of them. Exits with 1 if a process or a temporary folder is left.
+# Five kinds of command (ignores SIGTERM, forks a tree, double-forks into a session of its own, floods its output, aims limits,
+# priorities, SIGSTOP and SIGKILL at every process of ours that it can see before it hides a child) meet five ends at random moments: a timeout, the death of the calling process, SIGKILL of one of the runner's two processes, and
+# SIGKILL of a whole BEAM that runs twelve of them; the attackers also come to their own end, whose result must be the right one.
+# Exits with 1 if a process or a temporary folder is left, or a result was wrong.
 
 Code.require_file("../test/support/command_processes.ex", __DIR__)
 Code.require_file("../test/support/command_programs.ex", __DIR__)
@@ -29,25 +30,27 @@ defmodule Bench.Orphans do
     jobs =
       Enum.shuffle(
         List.duplicate(:beam, beams) ++
-          Enum.map(1..here, fn _ -> Enum.random([:timeout, :caller, :runner]) end)
+          Enum.map(1..here, fn _ -> Enum.random([:timeout, :caller, :runner, :attack]) end)
       )
 
     started = System.monotonic_time(:millisecond)
 
     ends =
       jobs
-      |> Enum.map(&{&1, Enum.random(0..3), Enum.random(5..400)})
+      |> Enum.map(&{&1, Enum.random(0..4), Enum.random(5..400)})
       |> Task.async_stream(&job(&1, mark, base), max_concurrency: @at_once, timeout: :infinity, ordered: false)
       |> Enum.flat_map(fn {:ok, ends} -> ends end)
       |> Enum.frequencies()
 
     took = System.monotonic_time(:millisecond) - started
     IO.puts("#{count} commands in #{div(took, 1000)} s; how they ended: #{inspect(ends)}")
-    report(mark, base)
+    wrong = for {{:wrong, _answer}, count} <- ends, do: count
+    IO.puts("wrong results = #{Enum.sum(wrong)}")
+    report(mark, base, wrong != [])
   end
 
   # A killed BEAM or worker leaves the work to processes that nobody waits for: give them the grace time and a little.
-  defp report(mark, base) do
+  defp report(mark, base, wrong?) do
     orphans = settle(fn -> CommandProcesses.marked(mark) end)
     runners = settle(fn -> runners(base) end)
     folders = settle(fn -> File.ls!(base) end)
@@ -56,7 +59,7 @@ defmodule Bench.Orphans do
       "orphans left = #{length(orphans)}, runners left = #{length(runners)}, folders left = #{length(folders)}"
     )
 
-    if orphans ++ runners ++ folders != [], do: System.halt(1)
+    if orphans ++ runners ++ folders != [] or wrong?, do: System.halt(1)
     File.rmdir!(base)
   end
 
@@ -96,6 +99,13 @@ defmodule Bench.Orphans do
       Command.run(program(kind), options(mark) ++ [timeout: moment])
 
     [:timeout]
+  end
+
+  defp job({:attack, _kind, _moment}, mark, _base) do
+    case Command.run(CommandPrograms.attacks(System.pid()), options(mark) ++ [timeout: 60_000]) do
+      {:ok, %{status: :exited, exit_code: 7, processes_left: 0, stdout: %{head: "end\n"}}} -> [:attack]
+      wrong -> [{:wrong, inspect(wrong, limit: 20)}]
+    end
   end
 
   defp job({:caller, kind, moment}, mark, _base) do
@@ -148,6 +158,7 @@ defmodule Bench.Orphans do
   defp program(1), do: CommandPrograms.forks()
   defp program(2), do: CommandPrograms.escapes()
   defp program(3), do: CommandPrograms.floods()
+  defp program(4), do: CommandPrograms.attacks(System.pid())
 
   defp runner do
     Application.get_env(:jido_code_tools, :command_runner) ||

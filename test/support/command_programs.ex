@@ -37,6 +37,42 @@ defmodule JidoCode.Tools.Test.CommandPrograms do
     """)
   end
 
+  @doc """
+  Aims at every process of the runner that it can see, and at one number: limits, priorities, SIGSTOP and SIGKILL. Then leaves a
+  child by a double fork, prints `end` and exits with 7.
+  """
+  @spec attacks(String.t()) :: [String.t()]
+  def attacks(pid) do
+    script = """
+    import os, resource, signal
+    def runner(pid):
+        try: return b"jido_command_runner" in open(f"/proc/{pid}/cmdline", "rb").read()
+        except OSError: return False
+    own = {os.getpid(), os.getppid(), 0}
+    seen = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+    for pid in ({pid for pid in seen if runner(pid)} | {#{pid}}) - own:
+        for attempt in (lambda: resource.prlimit(pid, resource.RLIMIT_CPU, (1, 1)),
+                        lambda: resource.prlimit(pid, resource.RLIMIT_NOFILE, (0, 0)),
+                        lambda: resource.prlimit(pid, resource.RLIMIT_DATA, (0, 0)),
+                        lambda: os.setpriority(os.PRIO_PROCESS, pid, 19),
+                        lambda: os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0)),
+                        lambda: os.kill(pid, signal.SIGSTOP),
+                        lambda: os.kill(pid, signal.SIGKILL)):
+            try: attempt()
+            except OSError: pass
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            import time; time.sleep(100)
+        os._exit(0)
+    os.wait()
+    print("end")
+    raise SystemExit(7)
+    """
+
+    ["/usr/bin/python3", "-c", script]
+  end
+
   @doc "Perl as an argument list."
   @spec perl(String.t()) :: [String.t()]
   def perl(script), do: ["perl", "-e", script]

@@ -34,8 +34,8 @@ defmodule JidoCode.Tools.Command do
     * No shell, no inherited descriptor, no core dump, no privileges gained by set-user-id programs.
     * The environment is built from an allowlist; see `JidoCode.Tools.Command.Environment`.
 
-  One hole is known: when the runner's two processes are both killed by SIGKILL in the same moment, only the direct
-  children of the command die with them.
+  Where there are no namespaces one hole is known: when the runner's two processes are both killed by SIGKILL in the same
+  moment, only the direct children of the command die with them.
 
   ## Options
 
@@ -49,11 +49,16 @@ defmodule JidoCode.Tools.Command do
       variable `JIDO_CHANNEL` names its descriptor to the command. Default nil, no such stream
     * `:write` - folders and files that the command may write, or `:all`; default `[]`, which is the command's private
       temporary folder (`TMPDIR`) alone. Redirections keep to it, too
-    * `:read` - folders that it may read and execute from, or `:all`; default `:all`. See `system_paths/0`
+    * `:read` - folders and files that it may read and execute beside the system, the toolchain (where the programs of
+      `PATH` lie, version managers in home folders included), `:cd` and what it may write; `:all` for everything; default
+      `[]`
+    * `:sockets` - sockets of services, or their folders, that it may reach when it has network, beside those of databases
+    * `:temporary` - a folder to be its `/tmp`, for commands that share one; default a place in memory of its own, of
+      `config :jido_code_tools, command_temp_bytes:` at most
     * `:network` - `:none` (local sockets only), `{:ports, [port]}` (TCP to and on these; no name resolution over the
       network), `:all`; default `:none`
-    * `:confinement` - `:best_effort`, or `:required` to refuse to run where the kernel lacks a part of it; default
-      `:best_effort`. What applied is in the result, either way
+    * `:confinement` - `:best_effort`, `:required` to refuse to run where this machine lacks a part of it,
+      `:without_namespaces`, or `:off`; default `:best_effort`. What applied is in the result, either way
     * `:limits` - a keyword list over the defaults below; `nil` lifts one
 
   | limit | default | holds for |
@@ -229,14 +234,9 @@ defmodule JidoCode.Tools.Command do
   def explain({:runner, text}), do: "The command runner failed: #{text}"
 
   @doc """
-  Folders that nearly every program reads: system libraries, configuration, devices, and this Erlang and Elixir.
-
-  For `:read`, beside the project's own. Home folders, with the keys in them, are not among them.
+  Where this Erlang and Elixir lie; every command may read there, and where the programs of `PATH` lie.
   """
-  @spec system_paths() :: [Path.t()]
-  def system_paths do
-    system = ~w(/usr /bin /sbin /lib /lib32 /lib64 /etc /opt /nix /proc /sys /dev)
-    runtime = [to_string(:code.root_dir()), Path.expand("..", to_string(:code.lib_dir(:elixir)))]
-    Enum.uniq(system ++ runtime)
-  end
+  @spec runtime_paths() :: [Path.t()]
+  def runtime_paths,
+    do: [to_string(:code.root_dir()), Path.expand("..", to_string(:code.lib_dir(:elixir)))]
 end

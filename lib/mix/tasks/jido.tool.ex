@@ -37,6 +37,7 @@ defmodule Mix.Tasks.Jido.Tool do
   use Mix.Task
 
   alias JidoCode.Tools.{Answers, Catalog, Console, JSON, SecureExecutor, SessionOptions}
+  alias JidoCode.Tools.Project.Places
   alias JidoCode.Tools.Security.AuditLogger
 
   @switches [json: :boolean, audit: :boolean, start: :boolean]
@@ -128,6 +129,7 @@ defmodule Mix.Tasks.Jido.Tool do
       Console.logs_to_stderr()
       Mix.Task.run(if(SessionOptions.start?(opts), do: "app.start", else: "app.config"))
       {:ok, _started} = Application.ensure_all_started(:jido_code_tools)
+      Places.take_path_dependencies(File.cwd!())
     end)
   end
 

@@ -1,13 +1,13 @@
-//! What a command may reach: files by Landlock, the network by seccomp and Landlock, other processes by Landlock.
+//! What a command may reach: a fence of namespaces first ([`crate::fence`]), then Landlock and seccomp inside it.
 //!
-//! Everything here is prepared before the fork and put on in the child. What the kernel does not offer is told in
-//! [`Confinement::report`] and named by [`Confinement::missing`], so that a caller may refuse to run without it.
+//! Where namespaces can't be had Landlock and seccomp are the only layer. What the kernel does not offer is told in
+//! [`Confinement::report`] and named by [`Confinement::missing`], so that a caller may refuse to run without it. Each
+//! layer is tried by putting it on: there is no question asked beforehand that the kernel could answer differently later.
 //!
-//! Network without a namespace: a namespace would need a user namespace where the BEAM is not root, and root could
-//! leave it again through another process's; a seccomp filter holds for both and costs microseconds. It allows local
-//! sockets (`AF_UNIX`) only, or with a list of ports TCP besides, whose ports Landlock checks.
+//! The network is taken away by seccomp, not by a namespace: a filter costs microseconds, leaves local sockets to
+//! databases, and holds in places where a network namespace can't be set up. It allows local sockets (`AF_UNIX`) only,
+//! or with a list of ports TCP besides, whose ports Landlock checks.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,12 +15,14 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, NetPort, PathBeneath, PathFd, Ruleset, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, Scope,
 };
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule,
-};
+use seccompiler::BpfProgram;
 
-use crate::privileges::Privileges;
+use crate::fence::mounts::{self, Mount, What};
+use crate::fence::{Design, Failure, Fence, View};
+use crate::privileges;
+use crate::repository::Repositories;
+use crate::seccomp;
+use crate::toolchain;
 use crate::wire::Term;
 
 /// The newest Landlock interface whose rules were considered here; newer kernels keep to it.
@@ -46,107 +48,216 @@ pub enum Network {
     All,
 }
 
+/// How much a caller insists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// What can be had, and the rest told.
+    BestEffort,
+    /// Refuse to run when something asked for can't be had.
+    Required,
+    /// As best effort, without namespaces.
+    WithoutNamespaces,
+    /// Nothing.
+    Off,
+}
+
 /// Confinement as asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Where files may be read and executed; `None` is everywhere.
+    /// What may be read and executed beside the system and the toolchain; `None` is everything.
     pub read: Option<Vec<PathBuf>>,
     /// Where files may be written; `None` is everywhere.
     pub write: Option<Vec<PathBuf>>,
     /// The network.
     pub network: Network,
-    /// Refuse to run when something asked for can't be had.
-    pub required: bool,
+    /// Sockets of services that may be reached, or their folders.
+    pub sockets: Vec<PathBuf>,
+    /// What is `/tmp` inside; `None` is a place in memory of the command's own.
+    pub temporary: Option<PathBuf>,
+    /// The bytes of that place.
+    pub temporary_bytes: u64,
+    /// How much the caller insists.
+    pub mode: Mode,
+}
+
+impl Policy {
+    /// Where temporary files go within the fence: `/tmp`, unless what lies there is to be read as well.
+    pub fn temporary_inside<'a>(&self, scratch: &'a Path) -> &'a Path {
+        match self.read {
+            Some(_) => Path::new("/tmp"),
+            None => scratch,
+        }
+    }
+}
+
+/// What else the confinement of a plan depends on.
+pub struct Surroundings<'a> {
+    /// The variables of the commands.
+    pub environment: &'a [(std::ffi::OsString, std::ffi::OsString)],
+    /// Where they start.
+    pub folder: &'a Path,
+    /// The runner's own folder.
+    pub scratch: &'a Path,
+    /// Git's folders.
+    pub repositories: &'a Repositories,
+    /// Whether the plan runs git.
+    pub runs_git: bool,
 }
 
 /// Confinement ready to be put on.
 pub struct Confinement {
     policy: Policy,
     abi: i64,
-    privileges: Privileges,
+    fence: Result<Fence, String>,
     ruleset: Option<RulesetCreated>,
-    filter: Option<BpfProgram>,
+    /// Writable within the fence, for the ruleset that is made there.
+    inside: Vec<PathBuf>,
+    filters: Option<Vec<BpfProgram>>,
 }
 
 impl Confinement {
     /// Prepares the policy for this kernel.
-    pub fn prepare(policy: Policy) -> Result<Self, String> {
-        Self::prepare_for(policy, landlock_abi())
+    pub fn prepare(policy: Policy, surroundings: Surroundings) -> Result<Self, String> {
+        Self::prepare_for(policy, surroundings, landlock_abi(), Fence::raise)
     }
 
-    fn prepare_for(policy: Policy, abi: i64) -> Result<Self, String> {
-        let ruleset = if abi > 0 {
-            ruleset(&policy, abi).map_err(|error| error.to_string())?
-        } else {
-            None
+    fn prepare_for(
+        policy: Policy,
+        surroundings: Surroundings,
+        abi: i64,
+        raise: impl FnOnce(&Design, &Path) -> Result<Fence, Failure>,
+    ) -> Result<Self, String> {
+        let write = writable(&policy, &surroundings);
+        let design = design(&policy, &surroundings, write.clone().unwrap_or_default());
+        let fence = match policy.mode {
+            Mode::Off | Mode::WithoutNamespaces => Err("not asked for".to_owned()),
+            _ if policy.write.is_none() => Err("not asked for".to_owned()),
+            _ => match raise(&design, surroundings.scratch) {
+                Ok(fence) => Ok(fence),
+                Err(Failure::Unavailable(reason)) => Err(reason),
+                // A command of the same project may have moved what was to be protected: no reason to run with less.
+                Err(Failure::Broken(reason)) => return Err(reason),
+            },
         };
-        let filter = filter(&policy.network)?;
-        let privileges = Privileges::prepare().map_err(|error| error.to_string())?;
+        let mut inside: Vec<PathBuf> = write.clone().unwrap_or_default();
+        inside.extend(toolchain::homes(surroundings.environment));
+        inside.push(policy.temporary_inside(surroundings.scratch).to_owned());
+        inside.push("/dev/shm".into());
+        let ruleset = match (&fence, policy.mode) {
+            (Ok(_), _) | (_, Mode::Off) => None,
+            _ => {
+                let own = policy.temporary.as_deref().unwrap_or(surroundings.scratch);
+                outside_rules(&policy, &design.mounts, write, own).create(abi)?
+            }
+        };
+        let filters = match policy.mode {
+            Mode::Off => None,
+            _ => seccomp::filters(&policy.network, fence.is_err())?,
+        };
         Ok(Self {
             policy,
             abi,
-            privileges,
+            fence,
             ruleset,
-            filter,
+            inside,
+            filters,
         })
+    }
+
+    /// The namespaces, where there are some.
+    pub fn fence(&self) -> Option<&Fence> {
+        self.fence.as_ref().ok()
+    }
+
+    /// Joins the namespaces, if there are some: then its caller, a child, must start a child of its own, which is
+    /// inside. True when it must.
+    pub fn join(&self, view: View) -> io::Result<bool> {
+        match &self.fence {
+            Ok(fence) => fence.join(view).map(|()| true),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Confines the calling process and all that it will start; for the child, before it runs the command.
     pub fn enter(&self) -> io::Result<()> {
         rustix::thread::set_no_new_privs(true)?;
-        if let Some(ruleset) = &self.ruleset {
-            ruleset
-                .try_clone()?
-                .restrict_self()
-                .map_err(io::Error::other)?;
+        if self.policy.mode == Mode::Off {
+            return Ok(());
         }
-        self.privileges.enter()?;
-        // Last, so that the filter need not let the calls above pass.
-        if let Some(filter) = &self.filter {
+        // Rules name what they allow by open files: within the fence they are opened in its own mounts.
+        let ruleset = match (&self.fence, &self.ruleset) {
+            (Ok(_), _) => self
+                .inside_rules()
+                .create(self.abi)
+                .map_err(io::Error::other)?,
+            (Err(_), Some(ruleset)) => Some(ruleset.try_clone()?),
+            (Err(_), None) => None,
+        };
+        if let Some(ruleset) = ruleset {
+            ruleset.restrict_self().map_err(io::Error::other)?;
+        }
+        privileges::drop_all()?;
+        // Last, so that the filters need not let the calls above pass.
+        for filter in self.filters.iter().flatten() {
             seccompiler::apply_filter(filter).map_err(io::Error::other)?;
         }
         Ok(())
     }
 
+    fn inside_rules(&self) -> Rules<'_> {
+        Rules {
+            network: &self.policy.network,
+            read: None,
+            write: Some(self.inside.clone()),
+        }
+    }
+
     fn confines_files(&self) -> bool {
-        self.policy.read.is_some() || self.policy.write.is_some()
+        self.policy.mode != Mode::Off && (self.policy.read.is_some() || self.policy.write.is_some())
     }
 
     /// What was asked for and does not hold here.
-    pub fn missing(&self) -> Vec<&'static str> {
+    pub fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
+        if self.policy.mode == Mode::Off {
+            return missing;
+        }
         if self.confines_files() {
-            match self.abi {
-                ..=0 => missing.push("filesystem: this kernel has no Landlock"),
-                1..=2 => {
-                    missing.push("filesystem: Landlock of this kernel does not cover truncation")
+            match &self.fence {
+                Err(reason) if self.policy.write.is_some() => {
+                    missing.push(format!("namespaces: {reason}"));
                 }
                 _ => {}
             }
+            match self.abi {
+                ..=0 => missing.push("filesystem: this kernel has no Landlock".to_owned()),
+                1..=2 => missing.push(
+                    "filesystem: Landlock of this kernel does not cover truncation".to_owned(),
+                ),
+                _ => {}
+            }
         }
-        match self.policy.network {
-            Network::All => {}
-            _ if self.filter.is_none() => {
-                missing.push("network: no seccomp filter for this architecture")
-            }
-            Network::Ports(_) if self.abi < 4 => {
-                missing.push("network: Landlock of this kernel has no rules for ports")
-            }
-            _ => {}
+        if self.filters.is_none() {
+            missing.push("system calls: no seccomp filter for this architecture".to_owned());
+        }
+        if matches!(self.policy.network, Network::Ports(_)) && self.abi < 4 {
+            missing.push("network: Landlock of this kernel has no rules for ports".to_owned());
         }
         missing
     }
 
     /// What is in force, for the result of the command.
     pub fn report(&self) -> Term {
-        let filesystem = match (self.confines_files(), self.abi) {
-            (false, _) => "unrestricted",
-            (true, ..=0) => "not applied",
-            (true, _) => "landlock",
+        let filesystem = match (self.confines_files(), &self.fence, self.abi) {
+            (false, _, _) => "unrestricted",
+            (true, Ok(_), ..=0) => "namespaces",
+            (true, Ok(_), _) => "namespaces and landlock",
+            (true, Err(_), ..=0) => "not applied",
+            (true, Err(_), _) => "landlock",
         };
         let network = match &self.policy.network {
             Network::All => "unrestricted",
-            _ if self.filter.is_none() => "not applied",
+            _ if self.filters.is_none() => "not applied",
             Network::None => "seccomp",
             Network::Ports(_) if self.abi < 4 => "seccomp",
             Network::Ports(_) => "seccomp and landlock",
@@ -161,36 +272,109 @@ impl Confinement {
                     .collect(),
             ),
         };
+        let off = self.policy.mode == Mode::Off;
+        let processes = match (&self.fence, self.abi) {
+            _ if off => "not applied",
+            (Ok(_), _) => "namespaces",
+            (Err(_), 6..) => "landlock",
+            (Err(_), _) => "not applied",
+        };
+        let privileges = if off { "as found" } else { "none" };
+        let restricted = self.policy.read.is_some() && (self.fence.is_ok() || self.abi > 0) && !off;
+        let missing = self.missing().into_iter().map(Term::text).collect();
         Term::map([
+            ("fence", Term::text(self.summary())),
             ("filesystem", Term::text(filesystem)),
-            (
-                "reads_restricted",
-                Term::bool(self.policy.read.is_some() && self.abi > 0),
-            ),
+            ("reads_restricted", Term::bool(restricted)),
             ("landlock_abi", Term::Int(self.abi)),
             ("network", Term::text(network)),
             ("network_mode", mode),
-            (
-                "signals",
-                Term::text(if self.abi >= 6 {
-                    "landlock"
-                } else {
-                    "not applied"
-                }),
-            ),
-            (
-                "privileges",
-                Term::text(if self.privileges.excessive() {
-                    "reduced"
-                } else {
-                    "as found"
-                }),
-            ),
-            (
-                "missing",
-                Term::List(self.missing().into_iter().map(Term::text).collect()),
-            ),
+            ("signals", Term::text(processes)),
+            ("privileges", Term::text(privileges)),
+            ("missing", Term::List(missing)),
         ])
+    }
+
+    fn summary(&self) -> &'static str {
+        match (&self.fence, self.policy.mode) {
+            (_, Mode::Off) => "off",
+            (Ok(_), _) if self.missing().is_empty() => "whole",
+            (Ok(_), _) => "partial",
+            (Err(_), _) if self.abi > 0 => "landlock",
+            (Err(_), _) => "none",
+        }
+    }
+}
+
+/// Where files may be written: as asked, and for git its folders, which may lie elsewhere.
+fn writable(policy: &Policy, surroundings: &Surroundings) -> Option<Vec<PathBuf>> {
+    let mut write = policy.write.clone()?;
+    if surroundings.runs_git {
+        write.extend(surroundings.repositories.folders.iter().cloned());
+    }
+    Some(write)
+}
+
+fn design(policy: &Policy, surroundings: &Surroundings, write: Vec<PathBuf>) -> Design {
+    let homes = toolchain::homes(surroundings.environment);
+    let repositories = surroundings.repositories;
+    let read = policy.read.as_ref().map(|read| {
+        let mut read = read.clone();
+        read.extend(toolchain::find(surroundings.environment, &homes));
+        read.extend(repositories.folders.iter().cloned());
+        // A command that starts where it can't see would not start. A home, or what holds one, is there without its
+        // contents all the same, as is the root.
+        let folder = surroundings.folder;
+        if folder.parent().is_some() && !homes.iter().any(|home| home.starts_with(folder)) {
+            read.push(folder.to_owned());
+        }
+        read
+    });
+    let sockets = match policy.network {
+        Network::None => Vec::new(),
+        _ => mounts::DATABASE_SOCKETS
+            .iter()
+            .map(PathBuf::from)
+            .chain(policy.sockets.iter().cloned())
+            .collect(),
+    };
+    Design {
+        mounts: mounts::plan(&mounts::Places {
+            read,
+            write,
+            homes,
+            temporary_at: policy.temporary_inside(surroundings.scratch).to_owned(),
+            temporary: policy.temporary.clone(),
+            temporary_bytes: policy.temporary_bytes,
+            sockets,
+        }),
+        locked: repositories.named.clone(),
+        protected: repositories.folders.clone(),
+        repository: surroundings.runs_git.then(|| repositories.view()),
+    }
+}
+
+/// What Landlock alone allows: reading what the fence would show, and writing as asked.
+fn outside_rules<'a>(
+    policy: &'a Policy,
+    mounts: &[Mount],
+    write: Option<Vec<PathBuf>>,
+    own: &Path,
+) -> Rules<'a> {
+    let read = policy.read.as_ref().map(|_| {
+        mounts
+            .iter()
+            .filter_map(|mount| match &mount.what {
+                What::Bind { from, .. } => Some(from.clone()),
+                What::Processes => Some("/proc".into()),
+                _ => None,
+            })
+            .collect()
+    });
+    Rules {
+        network: &policy.network,
+        read,
+        write: write.map(|write| write.into_iter().chain([own.to_owned()]).collect()),
     }
 }
 
@@ -204,52 +388,64 @@ fn landlock_abi() -> i64 {
     i64::max(version, 0)
 }
 
-fn ruleset(policy: &Policy, abi: i64) -> Result<Option<RulesetCreated>, landlock::RulesetError> {
-    let mut handled = landlock::BitFlags::EMPTY;
-    if policy.read.is_some() {
-        handled |= AccessFs::from_read(NEWEST);
-    }
-    if policy.write.is_some() {
-        handled |= AccessFs::from_write(NEWEST);
-    }
-    let ports = match &policy.network {
-        Network::Ports(ports) => Some(ports),
-        _ => None,
-    };
-    if handled.is_empty() && abi < 4 {
-        return Ok(None);
+/// What Landlock is to allow.
+struct Rules<'a> {
+    network: &'a Network,
+    read: Option<Vec<PathBuf>>,
+    write: Option<Vec<PathBuf>>,
+}
+
+impl Rules<'_> {
+    fn create(&self, abi: i64) -> Result<Option<RulesetCreated>, String> {
+        if abi <= 0 {
+            return Ok(None);
+        }
+        self.ruleset(abi).map_err(|error| error.to_string())
     }
 
-    // Signals stay in the tree whatever else is asked: the command runs under the BEAM's own user, and could
-    // otherwise stop the runner or the BEAM.
-    let mut ruleset = Ruleset::default().scope(Scope::Signal)?;
-    if !handled.is_empty() {
-        ruleset = ruleset.handle_access(handled)?;
+    fn ruleset(&self, abi: i64) -> Result<Option<RulesetCreated>, landlock::RulesetError> {
+        let mut handled = landlock::BitFlags::EMPTY;
+        if self.read.is_some() {
+            handled |= AccessFs::from_read(NEWEST);
+        }
+        if self.write.is_some() {
+            handled |= AccessFs::from_write(NEWEST);
+        }
+        let ports = match self.network {
+            Network::Ports(ports) => Some(ports),
+            _ => None,
+        };
+        if handled.is_empty() && abi < 4 {
+            return Ok(None);
+        }
+
+        // Signals stay in the tree whatever else is asked: without a namespace the command runs beside the BEAM, and
+        // could stop the runner or the BEAM. Abstract sockets have no place that could be hidden.
+        let mut ruleset = Ruleset::default()
+            .scope(Scope::Signal)?
+            .scope(Scope::AbstractUnixSocket)?;
+        if !handled.is_empty() {
+            ruleset = ruleset.handle_access(handled)?;
+        }
+        if ports.is_some() {
+            ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST))?;
+        }
+        let mut created = ruleset.create()?;
+        for port in ports.into_iter().flatten() {
+            created = created.add_rule(NetPort::new(*port, AccessNet::from_all(NEWEST)))?;
+        }
+        for path in self.read.iter().flatten() {
+            created = allow(created, path, AccessFs::from_read(NEWEST) & handled)?;
+        }
+        for path in self.write.iter().flatten() {
+            created = allow(created, path, AccessFs::from_all(NEWEST) & handled)?;
+        }
+        for device in HARMLESS_DEVICES {
+            let access = AccessFs::from_all(NEWEST) & handled;
+            created = allow(created, Path::new(device), access)?;
+        }
+        Ok(Some(created))
     }
-    if ports.is_some() {
-        ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST))?;
-    }
-    if policy.network == Network::None {
-        ruleset = ruleset.scope(Scope::AbstractUnixSocket)?;
-    }
-    let mut created = ruleset.create()?;
-    for port in ports.into_iter().flatten() {
-        created = created.add_rule(NetPort::new(*port, AccessNet::from_all(NEWEST)))?;
-    }
-    for path in policy.read.iter().flatten() {
-        created = allow(created, path, AccessFs::from_read(NEWEST) & handled)?;
-    }
-    for path in policy.write.iter().flatten() {
-        created = allow(created, path, AccessFs::from_all(NEWEST) & handled)?;
-    }
-    for device in HARMLESS_DEVICES {
-        created = allow(
-            created,
-            Path::new(device),
-            AccessFs::from_all(NEWEST) & handled,
-        )?;
-    }
-    Ok(Some(created))
 }
 
 /// Allows access below a path. One that doesn't exist allows nothing, which is the strict side.
@@ -269,105 +465,6 @@ fn allow(
     }
 }
 
-const SOCKET_TYPE_MASK: u64 = 0xF;
-
-fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCondition, String> {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
-        .map_err(|error| error.to_string())
-}
-
-fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, String> {
-    SeccompRule::new(conditions).map_err(|error| error.to_string())
-}
-
-/// The filter that refuses what the network policy does not allow, with "permission denied".
-///
-/// `Ok(None)`: nothing to refuse, or an architecture that the filter's compiler doesn't know.
-fn filter(network: &Network) -> Result<Option<BpfProgram>, String> {
-    use SeccompCmpOp::{Eq, MaskedEq, Ne};
-
-    let Ok(architecture) = std::env::consts::ARCH.try_into() else {
-        return Ok(None);
-    };
-    let constant = |value: libc::c_int| u64::from(value.unsigned_abs());
-    let local = constant(libc::AF_UNIX);
-
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
-    match network {
-        Network::All => return Ok(None),
-        Network::None => {
-            rules.insert(
-                libc::SYS_socket,
-                vec![rule(vec![condition(0, Ne, local)?])?],
-            );
-        }
-        Network::Ports(_) => {
-            let (v4, v6) = (constant(libc::AF_INET), constant(libc::AF_INET6));
-            let mut refused = vec![rule(vec![
-                condition(0, Ne, local)?,
-                condition(0, Ne, v4)?,
-                condition(0, Ne, v6)?,
-            ])?];
-            for family in [v4, v6] {
-                // Landlock knows the ports of plain TCP only: refuse datagrams, raw sockets, multipath TCP, SCTP.
-                for kind in
-                    (0..=SOCKET_TYPE_MASK).filter(|kind| *kind != constant(libc::SOCK_STREAM))
-                {
-                    let kind = condition(1, MaskedEq(SOCKET_TYPE_MASK), kind)?;
-                    refused.push(rule(vec![condition(0, Eq, family)?, kind])?);
-                }
-                let protocols = [
-                    condition(2, Ne, 0)?,
-                    condition(2, Ne, constant(libc::IPPROTO_TCP))?,
-                ];
-                refused.push(rule(
-                    [vec![condition(0, Eq, family)?], protocols.to_vec()].concat(),
-                )?);
-            }
-            rules.insert(libc::SYS_socket, refused);
-            // Fast open connects while it sends, past the check on `connect`.
-            let fast_open = constant(libc::MSG_FASTOPEN);
-            for (call, argument) in [
-                (libc::SYS_sendto, 3),
-                (libc::SYS_sendmsg, 2),
-                (libc::SYS_sendmmsg, 3),
-            ] {
-                rules.insert(
-                    call,
-                    vec![rule(vec![condition(
-                        argument,
-                        MaskedEq(fast_open),
-                        fast_open,
-                    )?])?],
-                );
-            }
-            let level = condition(1, Eq, constant(libc::IPPROTO_TCP))?;
-            let option = condition(2, Eq, constant(libc::TCP_FASTOPEN_CONNECT))?;
-            rules.insert(libc::SYS_setsockopt, vec![rule(vec![level, option])?]);
-        }
-    }
-    // A ring makes sockets without the calls above; and a socket could be taken out of a process that has one.
-    for call in [libc::SYS_io_uring_setup, libc::SYS_pidfd_getfd] {
-        rules.insert(call, Vec::new());
-    }
-    // The x32 calls of x86-64 pass as the same architecture under numbers of their own: all are refused.
-    #[cfg(target_arch = "x86_64")]
-    {
-        const X32: i64 = 0x4000_0000;
-        const X32_SENDMSG: [i64; 3] = [518, 538, 541];
-        let calls: Vec<i64> = rules.keys().copied().chain(X32_SENDMSG).collect();
-        rules.extend(calls.into_iter().map(|call| (X32 | call, Vec::new())));
-    }
-
-    let denied = SeccompAction::Errno(libc::EACCES.unsigned_abs());
-    // A call by another architecture's table (32-bit programs) ends the process: its numbers mean other calls.
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, denied, architecture);
-    let program = filter
-        .and_then(BpfProgram::try_from)
-        .map_err(|error| error.to_string())?;
-    Ok(Some(program))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -378,8 +475,24 @@ mod tests {
             read: None,
             write: Some(vec!["/nonexistent".into()]),
             network,
-            required: false,
+            sockets: vec![],
+            temporary: None,
+            temporary_bytes: 1 << 20,
+            mode: Mode::BestEffort,
         }
+    }
+
+    fn prepare(policy: Policy, abi: i64) -> Confinement {
+        let surroundings = Surroundings {
+            environment: &[],
+            folder: Path::new("/"),
+            scratch: Path::new("/nonexistent"),
+            repositories: &Repositories::default(),
+            runs_git: false,
+        };
+        let raise =
+            |_: &Design, _: &Path| Err(Failure::Unavailable("no user namespaces".to_owned()));
+        Confinement::prepare_for(policy, surroundings, abi, raise).unwrap()
     }
 
     fn report(confinement: &Confinement, field: &str) -> Term {
@@ -394,38 +507,47 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_landlock_is_told_and_never_silent() {
-        let confinement = Confinement::prepare_for(policy(Network::Ports(vec![5432])), 0).unwrap();
+    fn a_kernel_without_any_layer_is_told_and_never_silent() {
+        let confinement = prepare(policy(Network::Ports(vec![5432])), 0);
         assert_eq!(
             report(&confinement, "filesystem"),
             Term::text("not applied")
         );
+        assert_eq!(report(&confinement, "fence"), Term::text("none"));
         assert_eq!(report(&confinement, "signals"), Term::text("not applied"));
-        assert_eq!(confinement.missing().len(), 2);
+        assert_eq!(confinement.missing().len(), 3);
         assert!(confinement.ruleset.is_none());
     }
 
     #[test]
     fn an_old_landlock_is_told_by_what_it_misses() {
         let missing = |abi| {
-            Confinement::prepare_for(policy(Network::Ports(vec![1])), abi)
-                .unwrap()
+            prepare(policy(Network::Ports(vec![1])), abi)
                 .missing()
                 .len()
         };
-        assert_eq!([1, 3, 4].map(missing), [2, 1, 0]);
+        assert_eq!([1, 3, 4].map(missing), [3, 2, 1]);
     }
 
     #[test]
     fn nothing_asked_is_nothing_missing() {
         let policy = Policy {
-            read: None,
             write: None,
             network: Network::All,
-            required: true,
+            ..policy(Network::All)
         };
-        let confinement = Confinement::prepare_for(policy, 0).unwrap();
-        assert_eq!(confinement.missing(), Vec::<&str>::new());
-        assert!(confinement.filter.is_none());
+        let confinement = prepare(policy, 0);
+        assert_eq!(confinement.missing(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn off_is_off_and_said_so() {
+        let policy = Policy {
+            mode: Mode::Off,
+            ..policy(Network::None)
+        };
+        let confinement = prepare(policy, 6);
+        assert_eq!(report(&confinement, "fence"), Term::text("off"));
+        assert!(confinement.filters.is_none());
     }
 }

@@ -10,13 +10,17 @@
 
 pub mod capture;
 pub mod confine;
+pub mod fence;
 pub mod guard;
 pub mod limits;
 pub mod privileges;
+pub mod repository;
 pub mod scratch;
+pub mod seccomp;
 pub mod signals;
 pub mod spawn;
 pub mod spec;
+pub mod toolchain;
 pub mod tree;
 pub mod wire;
 pub mod worker;

@@ -1,66 +1,38 @@
-//! What root keeps: a command run by root works on files as root does, and has no other power over the system.
+//! What a command keeps of its starter's power over the system: nothing beyond being its user.
 //!
-//! With all its privileges, root reads the environment of the BEAM under `/proc`, secrets included, loads modules and
-//! traces any process, whatever else confines it. What is kept is what containers commonly leave to root.
+//! Root without capabilities owns root's files and no more. With them it would read the environment of the BEAM, make
+//! device nodes, load modules and trace any process, whatever else confines it.
 
 use std::io;
 
+use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-const KEPT: CapabilitySet = CapabilitySet::CHOWN
-    .union(CapabilitySet::DAC_OVERRIDE)
-    .union(CapabilitySet::FOWNER)
-    .union(CapabilitySet::FSETID)
-    .union(CapabilitySet::KILL)
-    .union(CapabilitySet::SETGID)
-    .union(CapabilitySet::SETUID)
-    .union(CapabilitySet::SETPCAP)
-    .union(CapabilitySet::SETFCAP)
-    .union(CapabilitySet::NET_BIND_SERVICE)
-    .union(CapabilitySet::NET_RAW)
-    .union(CapabilitySet::SYS_CHROOT)
-    .union(CapabilitySet::MKNOD)
-    .union(CapabilitySet::AUDIT_WRITE);
-
-/// The privileges of this process, seen before the fork.
-pub struct Privileges {
-    own: CapabilitySets,
+/// Drops every capability for good; for the child. Needs `no_new_privs` besides, or a set-user-id program could bring
+/// some back.
+pub fn drop_all() -> io::Result<()> {
+    let own = rustix::thread::capabilities(None)?;
+    if own.effective.contains(CapabilitySet::SETPCAP) {
+        // A program that root executes gets all of the bounding set again: that is what must shrink.
+        for number in 0..64 {
+            let capability = CapabilitySet::from_bits_retain(1 << number);
+            match rustix::thread::remove_capability_from_bounding_set(capability) {
+                // The kernel knows no more of them.
+                Err(Errno::INVAL) => break,
+                removed => removed?,
+            }
+        }
+    }
+    let none = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
+    };
+    Ok(rustix::thread::set_capabilities(None, none)?)
 }
 
-impl Privileges {
-    /// Looks at what this process has.
-    pub fn prepare() -> io::Result<Self> {
-        Ok(Self {
-            own: rustix::thread::capabilities(None)?,
-        })
-    }
-
-    /// True when there is something to drop.
-    pub fn excessive(&self) -> bool {
-        !self.excess().is_empty()
-    }
-
-    fn excess(&self) -> CapabilitySet {
-        self.own
-            .permitted
-            .union(self.own.inheritable)
-            .difference(KEPT)
-    }
-
-    /// Drops the rest for good; for the child. Needs `no_new_privs`, or a set-user-id program could bring it back.
-    pub fn enter(&self) -> io::Result<()> {
-        if !self.excessive() {
-            return Ok(());
-        }
-        // A program that root executes gets all of the bounding set again: that is what must shrink.
-        for capability in self.excess().iter() {
-            rustix::thread::remove_capability_from_bounding_set(capability)?;
-        }
-        let kept = CapabilitySets {
-            effective: self.own.effective.intersection(KEPT),
-            permitted: self.own.permitted.intersection(KEPT),
-            inheritable: self.own.inheritable.intersection(KEPT),
-        };
-        Ok(rustix::thread::set_capabilities(None, kept)?)
-    }
+/// True when this process has something to drop.
+pub fn excessive() -> bool {
+    rustix::thread::capabilities(None)
+        .is_ok_and(|own| !own.permitted.union(own.inheritable).is_empty())
 }

@@ -3,8 +3,8 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::io::{self, Read as _};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, FdFlags};
+use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal};
 
 use crate::confine::Confinement;
@@ -43,37 +44,40 @@ enum Setup {
     Session = 1,
     Limits = 2,
     Confinement = 3,
+    Folder = 4,
+    Redirection = 5,
 }
 
-const SETUP_SHIFT: u32 = 16;
+/// The number of the system's own error lies below the step, and the number of a redirection above it.
+const SETUP_SHIFT: u32 = 12;
+const PLACE_SHIFT: u32 = 16;
 
 fn during(setup: Setup) -> impl FnOnce(io::Error) -> io::Error {
+    at_place(setup, 0)
+}
+
+fn at_place(setup: Setup, place: usize) -> impl FnOnce(io::Error) -> io::Error {
     move |error| {
-        let code = error.raw_os_error().unwrap_or(libc::EPERM) & 0xFFFF;
-        io::Error::from_raw_os_error(((setup as i32) << SETUP_SHIFT) | code)
+        let code = error.raw_os_error().unwrap_or(libc::EPERM) & 0xFFF;
+        let place = i32::try_from(place & 0x7FFF).unwrap_or(0) << PLACE_SHIFT;
+        io::Error::from_raw_os_error(place | ((setup as i32) << SETUP_SHIFT) | code)
     }
 }
 
 /// Starts a command. Its process heads a session and group of its own, and dies with this process.
+///
+/// With a fence the child joins its namespaces and starts a sibling there, which becomes the command: a process never
+/// changes its own process namespace, only that of the children to come.
 pub fn spawn(
     stage: &Stage,
-    mut descriptors: Descriptors,
+    descriptors: Descriptors,
     channel: Option<&OwnedFd>,
     spec: &Spec,
     limits: &Arc<Applied>,
     confinement: &Arc<Confinement>,
 ) -> Result<Pid, Failure> {
     let program = &stage.arguments[0];
-    for redirection in &stage.redirections {
-        redirect(redirection, &mut descriptors, spec).map_err(|(target, error)| {
-            Failure::Command {
-                code: 1,
-                message: format!("{}: {}", target.display(), reason(&error)),
-            }
-        })?;
-    }
     let [input, output, errors] = descriptors;
-
     let mut command = Command::new(program);
     command
         .args(&stage.arguments[1..])
@@ -84,7 +88,6 @@ pub fn spawn(
                 .chain(&stage.environment)
                 .map(|(name, value)| (name, value)),
         )
-        .current_dir(&spec.folder)
         .stdin(Stdio::from(input))
         .stdout(Stdio::from(output))
         .stderr(Stdio::from(errors));
@@ -95,64 +98,142 @@ pub fn spawn(
         command.env(CHANNEL_VARIABLE, number.to_string());
     }
 
+    let system = |error: Errno| Failure::Unsafe(io::Error::from(error).to_string());
+    let (sibling, told) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(system)?;
     let parent = rustix::process::getpid();
     let (limits, confinement) = (Arc::clone(limits), Arc::clone(confinement));
+    let (folder, redirections) = (spec.folder.clone(), stage.redirections.clone());
+    let (read, write) = (spec.readable(), spec.policy.write.clone());
+    let view = stage.view();
     // SAFETY: the closure runs in the forked child only, before it becomes the command. This process has a single
     // thread, so the child has a whole heap and no lock held by a thread that did not survive the fork.
     unsafe {
         command.pre_exec(move || {
-            start_session(parent).map_err(during(Setup::Session))?;
+            if confinement.join(view).map_err(during(Setup::Confinement))? {
+                go_on_as_sibling(&told).map_err(during(Setup::Confinement))?;
+                start_session(None).map_err(during(Setup::Session))?;
+            } else {
+                start_session(Some(parent)).map_err(during(Setup::Session))?;
+            }
+            limits.enter().map_err(during(Setup::Limits))?;
+            rustix::process::chdir(&folder).map_err(|error| during(Setup::Folder)(error.into()))?;
+            confinement.enter().map_err(during(Setup::Confinement))?;
+            for (place, redirection) in redirections.iter().enumerate() {
+                redirect(redirection, read.as_deref(), write.as_deref())
+                    .map_err(at_place(Setup::Redirection, place))?;
+            }
+            close_on_exec();
             if let Some(number) = channel {
                 // SAFETY: the number is that of the descriptor, which this process keeps open as long as the plan runs.
                 let channel = BorrowedFd::borrow_raw(number);
                 rustix::io::fcntl_setfd(channel, FdFlags::empty())?;
             }
-            limits.enter().map_err(during(Setup::Limits))?;
-            confinement.enter().map_err(during(Setup::Confinement))
+            Ok(())
         });
     }
 
-    match command.spawn() {
+    let spawned = command.spawn();
+    // With it the closure goes, and the writing end of the pipe.
+    drop(command);
+    match spawned {
         // The handle is dropped without waiting: the tree's loop reaps all children.
-        Ok(child) => i32::try_from(child.id())
-            .ok()
-            .and_then(Pid::from_raw)
-            .ok_or_else(|| Failure::Unsafe("the system gave no process id".to_owned())),
-        Err(error) => Err(explain(program, &spec.folder, &error)),
+        Ok(child) => {
+            let mut own = [0_u8; 4];
+            let id = match File::from(sibling).read_exact(&mut own) {
+                Ok(()) => i32::from_ne_bytes(own),
+                Err(_) => i32::try_from(child.id()).unwrap_or(0),
+            };
+            Some(id)
+                .filter(|id| *id > 0)
+                .and_then(Pid::from_raw)
+                .ok_or_else(|| Failure::Unsafe("the system gave no process id".to_owned()))
+        }
+        Err(error) => Err(explain(program, &spec.folder, &stage.redirections, &error)),
     }
 }
 
-fn start_session(parent: Pid) -> io::Result<()> {
+/// Starts a process beside this one, within the namespaces that were joined, which goes on from here. This one tells its
+/// id and ends.
+fn go_on_as_sibling(told: &OwnedFd) -> io::Result<()> {
+    let flags = libc::CLONE_PARENT | libc::SIGCHLD;
+    // SAFETY: as for `fork`: without a stack of its own the child goes on with a copy of this process.
+    match unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) } {
+        0 => Ok(()),
+        id => {
+            let failed = io::Error::last_os_error();
+            match i32::try_from(id) {
+                Ok(id) if id > 0 => {
+                    let _ = rustix::io::write(told, &id.to_ne_bytes());
+                    // SAFETY: the parent's exit handlers must not run in this copy of it.
+                    unsafe { libc::_exit(0) }
+                }
+                _ => Err(failed),
+            }
+        }
+    }
+}
+
+/// Nothing but the standard descriptors reaches the command, whoever left one open.
+fn close_on_exec() {
+    // SAFETY: it marks descriptors to be closed on exec; that of the standard library's own pipe is marked already.
+    unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            3_u32,
+            u32::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        );
+    }
+}
+
+fn start_session(parent: Option<Pid>) -> io::Result<()> {
     rustix::process::setsid()?;
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    // The parent may have died before the signal was asked for; then it would never come.
-    if rustix::process::getppid() == Some(parent) {
+    // The parent may have died before the signal was asked for; then it would never come. Within a fence the parent has
+    // no number, and the first process inside, which ends with it as well, takes all others along.
+    if parent.is_none() || rustix::process::getppid() == parent {
         Ok(())
     } else {
         Err(Errno::SRCH.into())
     }
 }
 
-fn explain(program: &OsStr, folder: &Path, error: &io::Error) -> Failure {
+fn explain(
+    program: &OsStr,
+    folder: &Path,
+    redirections: &[Redirection],
+    error: &io::Error,
+) -> Failure {
     let name = program.display();
     let code = error.raw_os_error().unwrap_or(0);
-    match code >> SETUP_SHIFT {
+    let step = (code >> SETUP_SHIFT) & 0xF;
+    let own = io::Error::from_raw_os_error(code & 0xFFF);
+    let unsafe_at = |step: &str| Failure::Unsafe(format!("{step}: {}", reason(&own)));
+    match step {
         0 => {}
-        step => {
-            let step = match step {
-                step if step == Setup::Limits as i32 => "limits",
-                step if step == Setup::Confinement as i32 => "confinement",
-                _ => "session",
+        step if step == Setup::Limits as i32 => return unsafe_at("limits"),
+        step if step == Setup::Confinement as i32 => return unsafe_at("confinement"),
+        step if step == Setup::Folder as i32 => {
+            let message = match own.raw_os_error() {
+                Some(libc::ENOENT | libc::ENOTDIR) => "not a folder".to_owned(),
+                _ => reason(&own),
             };
-            let error = io::Error::from_raw_os_error(code & 0xFFFF);
-            return Failure::Unsafe(format!("{step}: {}", reason(&error)));
+            return Failure::Command {
+                code: 126,
+                message: format!("{}: {message}", folder.display()),
+            };
         }
-    }
-    if !folder.is_dir() {
-        return Failure::Command {
-            code: 126,
-            message: format!("{}: not a folder", folder.display()),
-        };
+        step if step == Setup::Redirection as i32 => {
+            let place = usize::try_from(code >> PLACE_SHIFT).unwrap_or(0);
+            let target = redirections
+                .get(place)
+                .map_or("redirection".into(), Redirection::name);
+            return Failure::Command {
+                code: 1,
+                message: format!("{target}: {}", reason(&own)),
+            };
+        }
+        _ => return unsafe_at("session"),
     }
     match error.kind() {
         io::ErrorKind::NotFound => Failure::Command {
@@ -173,38 +254,46 @@ fn reason(error: &io::Error) -> String {
         .map_or(text.clone(), |(words, _)| words.to_owned())
 }
 
+/// Puts one redirection in place; in the child, confined as the command will be.
 fn redirect(
     redirection: &Redirection,
-    descriptors: &mut Descriptors,
-    spec: &Spec,
-) -> Result<(), (PathBuf, io::Error)> {
+    read: Option<&[PathBuf]>,
+    write: Option<&[PathBuf]>,
+) -> io::Result<()> {
     let opened = match &redirection.target {
-        Target::Same(other) => descriptors[*other]
-            .try_clone()
-            .map_err(|error| (PathBuf::from("redirection"), error)),
-        Target::Read(path) => open(path, OFlags::RDONLY, spec.policy.read.as_deref())
-            .map_err(|error| (path.clone(), error)),
-        Target::Write(path) => {
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
-            open(path, flags, spec.policy.write.as_deref()).map_err(|error| (path.clone(), error))
-        }
-        Target::Append(path) => {
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND;
-            open(path, flags, spec.policy.write.as_deref()).map_err(|error| (path.clone(), error))
-        }
+        Target::Same(other) => return duplicate(*other, redirection.descriptor),
+        Target::Read(path) => open(path, OFlags::RDONLY, read),
+        Target::Write(path) => open(path, OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC, write),
+        Target::Append(path) => open(
+            path,
+            OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND,
+            write,
+        ),
     };
-    descriptors[redirection.descriptor] = opened?;
-    Ok(())
+    duplicate(opened?.as_raw_fd(), redirection.descriptor)
+}
+
+fn duplicate(from: RawFd, to: RawFd) -> io::Result<()> {
+    // SAFETY: it replaces one of the three standard descriptors, which no value of this process owns.
+    match unsafe { libc::dup2(from, to) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }
 
 /// Opens the file of a redirection.
 ///
-/// This process is not confined, so the file is opened beneath the allowed folder by the kernel's own resolution,
-/// which no link, dot-dot or swap in between can leave. A kernel without `openat2` refuses, as does a kernel with it.
+/// The process is confined by now, where it can be. Where it can't, this still holds: the file is opened beneath the
+/// allowed folder by the kernel's own resolution, which no link, dot-dot or swap in between can leave. A kernel without
+/// `openat2` refuses.
 fn open(path: &Path, flags: OFlags, roots: Option<&[PathBuf]>) -> io::Result<OwnedFd> {
     // Without O_NONBLOCK a named pipe would hold this process up until someone opens its other end.
     let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-    let mode = Mode::from_raw_mode(0o666);
+    let mode = if flags.contains(OFlags::CREATE) {
+        Mode::from_raw_mode(0o666)
+    } else {
+        Mode::empty()
+    };
     let null = path == Path::new("/dev/null");
     let file = match roots {
         Some(roots) if !null => {

@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::capture::Budget;
-use crate::confine::{Network, Policy};
+use crate::confine::{Mode, Network, Policy};
+use crate::fence::View;
 use crate::limits::Limits;
 use crate::wire::Term;
 
 /// Both sides change this number together when the spec changes.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// Names the descriptor of the third stream to a command.
 pub const CHANNEL_VARIABLE: &str = "JIDO_CHANNEL";
@@ -72,16 +73,16 @@ pub struct Stage {
 }
 
 /// Where one of the three standard descriptors goes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Redirection {
     /// 0, 1 or 2.
-    pub descriptor: usize,
+    pub descriptor: i32,
     /// Where to.
     pub target: Target,
 }
 
 /// The end of a redirection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Target {
     /// A file, read.
     Read(PathBuf),
@@ -90,12 +91,65 @@ pub enum Target {
     /// A file, written at its end.
     Append(PathBuf),
     /// Where another of the three goes at that moment.
-    Same(usize),
+    Same(i32),
+}
+
+impl Stage {
+    /// What it sees of the repository: git itself, as the approved line names it, may write there.
+    pub fn view(&self) -> View {
+        if self.arguments[0] == "git" {
+            View::Repository
+        } else {
+            View::Plain
+        }
+    }
+}
+
+impl Redirection {
+    /// The file that it opens, for a message.
+    pub fn name(&self) -> String {
+        match &self.target {
+            Target::Read(path) | Target::Write(path) | Target::Append(path) => {
+                path.display().to_string()
+            }
+            Target::Same(_) => "redirection".to_owned(),
+        }
+    }
 }
 
 type Fallible<T> = Result<T, String>;
 
 impl Spec {
+    /// Where redirections may read: what the command may read of its own, and write.
+    pub fn readable(&self) -> Option<Vec<PathBuf>> {
+        let read = self.policy.read.as_ref()?;
+        let write = self.policy.write.iter().flatten();
+        Some(
+            read.iter()
+                .chain(write)
+                .chain([&self.folder])
+                .cloned()
+                .collect(),
+        )
+    }
+
+    /// Adds variables of the stages that run git, before their own.
+    pub fn add_to_git(&mut self, variables: &[(String, String)]) {
+        let stages = self.plan.iter_mut().flat_map(|step| &mut step.stages);
+        for stage in stages.filter(|stage| stage.view() == View::Repository) {
+            let added = variables
+                .iter()
+                .map(|(name, value)| (name.into(), value.into()));
+            stage.environment.splice(0..0, added);
+        }
+    }
+
+    /// True when a stage runs git.
+    pub fn runs_git(&self) -> bool {
+        let mut stages = self.plan.iter().flat_map(|step| &step.stages);
+        stages.any(|stage| stage.view() == View::Repository)
+    }
+
     /// Reads a spec; an error names the field.
     pub fn from_term(term: Term) -> Fallible<Self> {
         let mut fields = Fields::of(term)?;
@@ -162,14 +216,6 @@ fn integer(term: Term) -> Fallible<i64> {
 
 fn natural(term: Term) -> Fallible<u64> {
     u64::try_from(integer(term)?).map_err(|_| "expected a non-negative integer".to_owned())
-}
-
-fn boolean(term: Term) -> Fallible<bool> {
-    match word(term)?.as_str() {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        _ => Err("expected true or false".to_owned()),
-    }
 }
 
 /// The name of an atom, or the text of a binary.
@@ -282,9 +328,9 @@ fn redirection(term: Term) -> Fallible<Redirection> {
     })
 }
 
-fn descriptor(term: Term) -> Fallible<usize> {
+fn descriptor(term: Term) -> Fallible<i32> {
     match integer(term)? {
-        number @ 0..=2 => Ok(usize::try_from(number).unwrap_or_default()),
+        number @ 0..=2 => Ok(i32::try_from(number).unwrap_or_default()),
         _ => Err("expected descriptor 0, 1 or 2".to_owned()),
     }
 }
@@ -334,10 +380,23 @@ fn policy(term: Term) -> Fallible<Policy> {
         read: fields.take("read", paths)?,
         write: fields.take("write", paths)?,
         network: fields.take("network", network)?,
-        required: fields.take("required", boolean)?,
+        sockets: fields.take("sockets", |term| list(term, path))?,
+        temporary: fields.take("temporary", |term| optional(term, path))?,
+        temporary_bytes: fields.take("temporary_bytes", natural)?,
+        mode: fields.take("mode", mode)?,
     };
     fields.finish()?;
     Ok(policy)
+}
+
+fn mode(term: Term) -> Fallible<Mode> {
+    match word(term)?.as_str() {
+        "best_effort" => Ok(Mode::BestEffort),
+        "required" => Ok(Mode::Required),
+        "without_namespaces" => Ok(Mode::WithoutNamespaces),
+        "off" => Ok(Mode::Off),
+        other => Err(format!("unknown mode {other}")),
+    }
 }
 
 fn network(term: Term) -> Fallible<Network> {
@@ -400,7 +459,10 @@ mod tests {
                     ("read", none()),
                     ("write", Term::List(vec![Term::text("/p")])),
                     ("network", Term::List(vec![Term::Int(443)])),
-                    ("required", Term::bool(true)),
+                    ("sockets", Term::List(vec![])),
+                    ("temporary", none()),
+                    ("temporary_bytes", Term::Int(1 << 20)),
+                    ("mode", Term::text("required")),
                 ]),
             ),
         ]) else {

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,13 +18,16 @@ use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, WaitStatus};
 
 use crate::capture::{Budget, Capture};
-use crate::confine::Confinement;
+use crate::confine::{Confinement, Mode, Surroundings};
 use crate::guard;
 use crate::limits::Applied;
+use crate::repository::Repositories;
+use crate::repository::keeper::Keeper;
 use crate::scratch::Scratch;
 use crate::signals::Signals;
 use crate::spawn::{self, Failure};
 use crate::spec::{Connector, Spec, Stage, Step};
+use crate::toolchain;
 use crate::tree;
 use crate::wire::{FrameReader, FrameWriter, Input, Term};
 
@@ -258,6 +262,59 @@ fn set_nonblocking(descriptor: impl std::os::fd::AsFd) -> io::Result<()> {
     )?)
 }
 
+/// Confines, and arranges what depends on how it could be done: where temporary files go, who commits, what is compared
+/// afterwards.
+fn confine(
+    spec: &mut Spec,
+    scratch: &Scratch,
+) -> Result<(Confinement, Option<Keeper>), (&'static str, String)> {
+    let refused = |error| ("confinement", error);
+    let homes = toolchain::homes(&spec.environment);
+    let repositories = match (&spec.policy.write, spec.policy.mode) {
+        (None, _) | (_, Mode::Off) => Repositories::default(),
+        (Some(write), _) => Repositories::find(write, &homes),
+    };
+    let surroundings = Surroundings {
+        environment: &spec.environment,
+        folder: &spec.folder,
+        scratch: scratch.path(),
+        repositories: &repositories,
+        runs_git: spec.runs_git(),
+    };
+    let confinement = Confinement::prepare(spec.policy.clone(), surroundings).map_err(refused)?;
+    let missing = confinement.missing();
+    if spec.policy.mode == Mode::Required && !missing.is_empty() {
+        return Err(refused(missing.join("; ")));
+    }
+    let fenced = confinement.fence().is_some();
+    let own = match &spec.policy.temporary {
+        _ if fenced => spec.policy.temporary_inside(scratch.path()),
+        Some(shared) => shared,
+        None => scratch.path(),
+    };
+    let own = own.to_owned();
+    for (_, value) in &mut spec.environment {
+        if value == scratch.path() {
+            *value = own.as_os_str().to_owned();
+        }
+    }
+    if !fenced && spec.policy.write.is_some() && spec.policy.mode != Mode::Off {
+        spec.policy
+            .write
+            .iter_mut()
+            .for_each(|write| write.push(own.clone()));
+        if spec.policy.read.is_some() {
+            toolchain::replace_home(&mut spec.environment, &homes, &own);
+        }
+    }
+    if spec.policy.mode != Mode::Off {
+        spec.add_to_git(&repositories.identity);
+    }
+    let compared = !fenced || spec.runs_git();
+    let keeper = compared.then(|| Keeper::of(&repositories.control));
+    Ok((confinement, keeper))
+}
+
 /// How a command of the plan ended.
 enum Outcome {
     Running(Pid),
@@ -288,6 +345,7 @@ struct Job {
     spec: Spec,
     limits: Arc<Applied>,
     confinement: Arc<Confinement>,
+    keeper: Option<Keeper>,
     phase: Phase,
     reason: Reason,
     started: Instant,
@@ -309,26 +367,13 @@ struct Job {
 impl Job {
     fn start(term: Term, scratch: &Scratch) -> Result<Self, (&'static str, String)> {
         let mut spec = Spec::from_term(term).map_err(|error| ("bad_spec", error))?;
-        for paths in [&mut spec.policy.read, &mut spec.policy.write]
-            .into_iter()
-            .flatten()
-        {
-            paths.push(scratch.path().to_owned());
-        }
         let name = scratch
             .path()
             .file_name()
             .and_then(OsStr::to_str)
             .unwrap_or_default();
         let limits = Applied::prepare(&spec.limits, name);
-        let confinement =
-            Confinement::prepare(spec.policy.clone()).map_err(|error| ("confinement", error))?;
-        if spec.policy.required {
-            let missing = confinement.missing();
-            if !missing.is_empty() {
-                return Err(("confinement", missing.join("; ")));
-            }
-        }
+        let (confinement, keeper) = confine(&mut spec, scratch)?;
         let system = |error: Errno| ("system", io::Error::from(error).to_string());
         let (output, output_sink) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(system)?;
         let (errors, errors_sink) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(system)?;
@@ -350,6 +395,7 @@ impl Job {
         let mut job = Self {
             limits: Arc::new(limits),
             confinement: Arc::new(confinement),
+            keeper,
             phase: Phase::Running,
             reason: Reason::Finished,
             started,
@@ -461,6 +507,9 @@ impl Job {
             Reason::Finished => self.spec.grace.min(GRACE_AFTER_END),
             _ => self.spec.grace,
         };
+        if let Some(fence) = self.confinement.fence() {
+            fence.ask();
+        }
         self.phase = Phase::Asked {
             until: Instant::now() + grace,
             asked: HashSet::new(),
@@ -489,6 +538,14 @@ impl Job {
         match &mut self.phase {
             Phase::Running | Phase::Over => {}
             _ if !alive => self.phase = Phase::Over,
+            Phase::Asked { until, .. } if now < *until && self.confinement.fence().is_some() => {
+                if let Some(fence) = self.confinement.fence() {
+                    // Stages are below this process, not below the first one inside, which waits for the others.
+                    if tree::children() == [fence.init()] {
+                        fence.release();
+                    }
+                }
+            }
             Phase::Asked { until, asked } if now < *until => {
                 // Once each: those that become orphans by the end of others are asked when they are seen.
                 let mut fresh = HashSet::new();
@@ -571,6 +628,10 @@ impl Job {
         // to a process outside the tree.
         self.read_output();
         self.captures.iter_mut().for_each(Capture::finish);
+        let put_back = self
+            .keeper
+            .take()
+            .map_or_else(Vec::new, |keeper| keeper.restore());
         let [output, errors, channel] = &mut self.captures;
 
         let last = self.runs.last().map(|run| &run.outcome);
@@ -596,6 +657,10 @@ impl Job {
             ),
             ("confinement", self.confinement.report()),
             ("limits", self.limits.report()),
+            (
+                "put_back",
+                Term::List(put_back.into_iter().map(Term::text).collect()),
+            ),
             ("failure", self.failure.map_or_else(Term::nil, Term::text)),
             ("processes_left", Term::count(self.left as u64)),
         ])

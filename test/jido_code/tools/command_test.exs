@@ -47,7 +47,7 @@ defmodule JidoCode.Tools.CommandTest do
                {:error, {:not_started, "no-such-command: command not found"}}
 
       File.write!(Path.join(folder, "plain"), "text")
-      assert {:error, {:not_started, text}} = Command.run([Path.join(folder, "plain")])
+      assert {:error, {:not_started, text}} = Command.run([Path.join(folder, "plain")], read: [folder])
       assert text =~ "Permission denied"
 
       assert {:error, {:not_started, text}} = Command.run(["true"], cd: Path.join(folder, "missing"))
@@ -249,7 +249,7 @@ defmodule JidoCode.Tools.CommandTest do
   describe "nothing stays" do
     test "after a timeout, whatever the command does against it", %{mark: mark} do
       for program <- [ignores_term(), forks(), escapes(), floods()] do
-        result = run!(program, timeout: 400, grace: 100, env: mark, keep: {100, 100})
+        result = run!(program, timeout: 1_500, grace: 100, env: mark, keep: {100, 100})
         assert {result.status, result.exit_code} == {:timeout, nil}
         assert result.stdout.head =~ "ready"
         assert result.processes_left == 0
@@ -295,11 +295,15 @@ defmodule JidoCode.Tools.CommandTest do
     end
 
     test "of the temporary folder", %{mark: mark} do
-      folder =
-        out(run!(["sh", "-c", ~S(mkdir -p "$TMPDIR/a/b"; echo x > "$TMPDIR/a/b/c"; printf %s "$TMPDIR")]))
-
+      script = ~S(mkdir -p "$TMPDIR/a/b"; echo x > "$TMPDIR/a/b/c"; printf %s "$TMPDIR")
+      folder = out(run!(["sh", "-c", script], confinement: :without_namespaces))
       assert Path.type(folder) == :absolute
       refute File.exists?(folder)
+
+      # Within a fence it is a place in memory, as large as is allowed and no larger.
+      run = &run!(["sh", "-c", &1], env: mark)
+      assert out(run.(~S(test "$TMPDIR" = /tmp && echo x > /tmp/left-behind && ls /tmp))) == "left-behind\n"
+      assert out(run.("ls -A /tmp")) == ""
       assert marked(mark) == []
     end
 
@@ -498,13 +502,13 @@ defmodule JidoCode.Tools.CommandTest do
       answer = Command.run(["true"], confinement: :required, network: {:ports, [1]})
 
       if landlock? do
-        assert {:ok, %{confinement: %{"filesystem" => "landlock", "missing" => []}}} = answer
+        assert {:ok, %{confinement: %{"fence" => "whole", "missing" => []}}} = answer
       else
         assert {:error, {:confinement, _text}} = answer
         assert %{"missing" => [_ | _]} = run!(["true"]).confinement
       end
 
-      free = run!(["true"], write: :all, network: :all).confinement
+      free = run!(["true"], read: :all, write: :all, network: :all).confinement
       assert {free["filesystem"], free["network"], free["missing"]} == {"unrestricted", "unrestricted", []}
     end
 
@@ -530,22 +534,31 @@ defmodule JidoCode.Tools.CommandTest do
     test "reads can be restricted", %{folder: folder, landlock?: landlock?} do
       secret = Path.join(folder, "secret")
       File.write!(secret, "secret")
-      cat = fn options -> run!(["cat", secret], options) end
-      assert out(cat.([])) == "secret"
 
-      restricted = cat.(read: Command.system_paths())
-      assert restricted.confinement["reads_restricted"] == landlock?
-      if landlock?, do: assert({out(restricted), restricted.exit_code} == {"", 1})
-      assert out(cat.(read: [folder | Command.system_paths()])) == "secret"
+      for mode <- [:best_effort, :without_namespaces] do
+        cat = fn options -> run!(["cat", secret], [confinement: mode] ++ options) end
+        assert out(cat.(read: :all)) == "secret"
+
+        restricted = cat.([])
+        assert restricted.confinement["reads_restricted"] == landlock?
+        if landlock?, do: assert({out(restricted), restricted.exit_code} == {"", 1})
+        assert out(cat.(read: [folder])) == "secret"
+      end
     end
 
     test "the command reaches neither the BEAM nor the runner", %{landlock?: landlock?} do
-      script =
-        ~s(kill -STOP $PPID; kill -0 #{System.pid()} && echo reached; cat /proc/#{System.pid()}/environ; true)
+      for mode <- [:best_effort, :without_namespaces] do
+        script = """
+        [ "$PPID" = 0 ] || kill -STOP $PPID
+        kill -0 #{System.pid()} && echo reached
+        cat /proc/#{System.pid()}/environ
+        true
+        """
 
-      result = run!(["sh", "-c", script], timeout: 10_000)
-      assert result.status == :exited
-      if landlock?, do: assert(out(result) == "")
+        result = run!(["sh", "-c", script], timeout: 10_000, confinement: mode)
+        assert result.status == :exited
+        if landlock?, do: assert(out(result) == "")
+      end
     end
 
     test "of the network: none" do

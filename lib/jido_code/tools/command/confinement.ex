@@ -3,7 +3,10 @@ defmodule JidoCode.Tools.Command.Confinement do
   What the kernel holds a command to, as the command runner reports it, and the way it takes from a tool's work into the audit
   trail.
 
-    * `"filesystem"` - `"landlock"`, `"unrestricted"` (nothing was asked for), `"not applied"` (the kernel has no Landlock)
+    * `"fence"` - `"whole"` (namespaces, Landlock and seccomp), `"partial"`, `"landlock"` (no namespaces), `"none"`, `"off"` (a
+      person's choice)
+    * `"filesystem"` - `"namespaces and landlock"`, `"namespaces"`, `"landlock"`, `"unrestricted"` (nothing was asked for), `"not
+      applied"` (this machine has neither)
     * `"reads_restricted"` - whether reading is confined, too
     * `"network"`, `"network_mode"` - what enforces the mode, and the mode: `"all"`, `"none"` or a list of ports
     * `"signals"`, `"privileges"` - whether it may reach processes outside, and what it lost of its starter's rights
@@ -28,7 +31,8 @@ defmodule JidoCode.Tools.Command.Confinement do
   @spec summary(t()) :: String.t()
   def summary(confinement) do
     holds =
-      "filesystem #{confinement["filesystem"]}#{reads(confinement)}, network #{network(confinement)}, " <>
+      fence(confinement) <>
+        "filesystem #{confinement["filesystem"]}#{reads(confinement)}, network #{network(confinement)}, " <>
         "signals #{confinement["signals"]}"
 
     case confinement["missing"] do
@@ -36,6 +40,9 @@ defmodule JidoCode.Tools.Command.Confinement do
       _none -> holds
     end
   end
+
+  defp fence(%{"fence" => fence}), do: "fence #{fence}, "
+  defp fence(_confinement), do: ""
 
   defp reads(%{"reads_restricted" => true}), do: " for reading, too"
   defp reads(_confinement), do: ""

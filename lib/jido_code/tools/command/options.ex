@@ -3,10 +3,11 @@ defmodule JidoCode.Tools.Command.Options do
   # Pure: from a command and options to the spec that the runner reads. What is wrong with a value is an error for
   # the caller, since values come from a model; an unknown option is a mistake in the tool and raises.
 
+  alias JidoCode.Tools.{Command, Config}
   alias JidoCode.Tools.Command.{Environment, Runner}
   alias JidoCode.Tools.Config
 
-  @version 2
+  @version 3
   @max_grace 10_000
   @max_keep 4 * 1024 * 1024
   @max_channel 64 * 1024 * 1024
@@ -33,8 +34,10 @@ defmodule JidoCode.Tools.Command.Options do
         keep: {15_000, 15_000},
         channel: nil,
         write: [],
-        read: :all,
+        read: [],
         network: :none,
+        sockets: [],
+        temporary: nil,
         confinement: :best_effort,
         limits: []
       )
@@ -58,10 +61,13 @@ defmodule JidoCode.Tools.Command.Options do
          channel: channel(options[:channel]),
          limits: limits(options[:limits]),
          confine: %{
-           read: paths(:read, options[:read]),
+           read: readable(options[:read]),
            write: paths(:write, options[:write]),
            network: network(options[:network]),
-           required: required(options[:confinement])
+           sockets: paths(:sockets, options[:sockets] ++ Config.get(:command_sockets)),
+           temporary: temporary(options[:temporary]),
+           temporary_bytes: Config.get(:command_temp_bytes),
+           mode: mode(options[:confinement])
          }
        }
      }}
@@ -188,11 +194,23 @@ defmodule JidoCode.Tools.Command.Options do
   defp paths(name, paths) when is_list(paths), do: Enum.map(paths, &Path.expand(string(inspect(name), &1)))
   defp paths(name, value), do: invalid(inspect(name), ":all or a list of paths", value)
 
+  # This Erlang and Elixir lie where this VM runs from, whatever `PATH` says.
+  defp readable(:all), do: nil
+
+  defp readable(paths),
+    do:
+      paths(:read, paths) ++
+        Enum.map(Config.get(:command_read_paths), &Path.expand/1) ++ Command.runtime_paths()
+
   defp network(mode) when mode in [:none, :all], do: mode
   defp network({:ports, ports}) when is_list(ports), do: Enum.map(ports, &integer(:network, &1, 0..65_535))
   defp network(mode), do: invalid(":network", ":none, {:ports, list} or :all", mode)
 
-  defp required(:required), do: true
-  defp required(:best_effort), do: false
-  defp required(value), do: invalid(":confinement", ":required or :best_effort", value)
+  defp temporary(nil), do: nil
+  defp temporary(path), do: Path.expand(string(":temporary", path))
+
+  defp mode(mode) when mode in [:required, :best_effort, :without_namespaces, :off], do: mode
+
+  defp mode(value),
+    do: invalid(":confinement", ":best_effort, :required, :without_namespaces or :off", value)
 end

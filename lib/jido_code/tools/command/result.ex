@@ -12,13 +12,14 @@ defmodule JidoCode.Tools.Command.Result do
     * `duration_ms`
     * `confinement` - what was in force, see `JidoCode.Tools.Command.Confinement`
     * `limits` - for each limit asked for, whom it holds for, or why it was not applied
+    * `put_back` - sentences on what controls git, was changed by the command, and is again as it was
     * `processes_left` - 0: a command some process of which could not be killed has no result, but the error that says so
   """
 
   alias JidoCode.Tools.Command.{Confinement, Output}
 
   @enforce_keys [:status, :exit_code, :signal, :stdout, :stderr, :stages, :duration_ms, :confinement, :limits]
-  defstruct @enforce_keys ++ [channel: nil, processes_left: 0]
+  defstruct @enforce_keys ++ [channel: nil, put_back: [], processes_left: 0]
 
   @type stage :: %{
           program: String.t(),
@@ -38,6 +39,7 @@ defmodule JidoCode.Tools.Command.Result do
           duration_ms: non_neg_integer(),
           confinement: Confinement.t(),
           limits: %{String.t() => String.t()},
+          put_back: [String.t()],
           processes_left: non_neg_integer()
         }
 
@@ -57,7 +59,12 @@ defmodule JidoCode.Tools.Command.Result do
       "confinement" => result.confinement
     }
 
-    if result.signal, do: Map.put(report, "note", "Ended by #{result.signal}."), else: report
+    ended = if result.signal, do: ["Ended by #{result.signal}."], else: []
+
+    case ended ++ Enum.map(result.put_back, &(&1 <> ".")) do
+      [] -> report
+      notes -> Map.put(report, "note", Enum.join(notes, " "))
+    end
   end
 
   @doc "What a tool answers when time ran out: the `opening` of the sentence, and the last of what was printed."
@@ -108,6 +115,7 @@ defmodule JidoCode.Tools.Command.Result do
        duration_ms: report["duration"],
        confinement: report["confinement"],
        limits: report["limits"],
+       put_back: report["put_back"],
        processes_left: report["processes_left"]
      }}
   end

@@ -217,11 +217,39 @@ defmodule JidoCode.Tools.Config.Table do
     %{key: :git_push, type: :boolean, default: false, doc: "allows `git push`"},
     %{
       key: :command_confinement,
-      type: {:one_of, [:best_effort, :required]},
+      type: {:one_of, [:best_effort, :required, :off]},
       default: :best_effort,
       # What is not understood must not confine less than was meant.
       strict: :required,
-      doc: "`:required` refuses to run commands where the kernel lacks a part of what confines them"
+      doc:
+        "`:required` refuses to run commands where this machine gives no whole fence, `:off` runs them without any; see `mix jido.doctor`"
+    },
+    %{
+      key: :command_read_paths,
+      type: {:list, :text},
+      default: [],
+      doc: "folders and files that commands may read beside the system, the toolchain and the project"
+    },
+    %{
+      key: :command_sockets,
+      type: {:list, :text},
+      default: [],
+      shown: "PostgreSQL's, MySQL's and Redis'",
+      doc: "further sockets of services, or their folders, that commands with network may reach"
+    },
+    %{
+      key: :command_temp_bytes,
+      type: @positive,
+      default: 1024 * 1024 * 1024,
+      shown: "1 GiB",
+      doc: "what a command may keep in `/tmp` at most"
+    },
+    %{
+      key: :command_cache_dir,
+      type: :text,
+      default: nil,
+      shown: "`~/.cache/jido_code_tools`",
+      doc: "where each project's own caches of packages are made"
     },
     %{
       key: :command_write_paths,

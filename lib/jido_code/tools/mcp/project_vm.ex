@@ -7,7 +7,8 @@ defmodule JidoCode.Tools.MCP.ProjectVM do
   # Documentation needs no running project: that of Elixir and OTP is read here, and while the project does not run, what lies
   # compiled is read by a confined child. What a command may have written is never read by this VM.
 
-  alias JidoCode.Tools.{Command, Config, Project, Remote}
+  alias JidoCode.Tools.{Command, Config, Remote}
+  alias JidoCode.Tools.Project.Places
   alias JidoCode.Tools.Handlers.Elixir.FetchDocs
   alias JidoCode.Tools.MCP.{ProjectSide, Wire}
   alias JidoCode.Tools.MCP.ProjectVM.Keeper
@@ -78,14 +79,14 @@ defmodule JidoCode.Tools.MCP.ProjectVM do
 
   @spec options(Path.t(), %{String.t() => String.t()}) :: keyword()
   def options(root, env) do
-    [
-      cd: root,
-      env:
-        Map.merge(%{"LANG" => "C.UTF-8", "LC_ALL" => "C.UTF-8", "MIX_ENV" => System.get_env("MIX_ENV")}, env),
-      write: Project.Mix.writable(root),
-      network: :all,
-      confinement: Config.get(:command_confinement)
-    ]
+    env =
+      Map.merge(%{"LANG" => "C.UTF-8", "LC_ALL" => "C.UTF-8", "MIX_ENV" => System.get_env("MIX_ENV")}, env)
+
+    places = Places.options(root, env)
+    own = Enum.map(~w(ebin priv), &Application.app_dir(:jido_code_tools, &1))
+
+    Keyword.update!(places, :read, &(own ++ &1)) ++
+      [cd: root, network: :all, confinement: Config.get(:command_confinement)]
   end
 
   # A module of Elixir's, OTP's or this library's.

@@ -4,6 +4,7 @@ defmodule JidoCode.Tools.Project.Line do
   """
 
   alias JidoCode.Tools.{Command, Config, Deadline, Project, Workspace}
+  alias JidoCode.Tools.Project.Places
   alias JidoCode.Tools.Security.CommandPolicy
 
   @typedoc "What `JidoCode.Tools.Command` takes: the plan, and its options."
@@ -56,13 +57,14 @@ defmodule JidoCode.Tools.Project.Line do
   end
 
   defp options(tool, plan, root) do
-    [
-      cd: plan.cwd,
-      # Mix must not be led elsewhere by what this VM was started with.
-      env: %{"LANG" => "C.UTF-8", "LC_ALL" => "C.UTF-8", "MIX_EXS" => nil, "MIX_TARGET" => nil},
-      write: Project.Mix.writable(root),
-      network: Map.get(Map.new(Config.get(:tool_network)), tool, plan.network),
-      confinement: Config.get(:command_confinement)
-    ]
+    # Mix must not be led elsewhere by what this VM was started with.
+    env = %{"LANG" => "C.UTF-8", "LC_ALL" => "C.UTF-8", "MIX_EXS" => nil, "MIX_TARGET" => nil}
+
+    Places.options(root, env) ++
+      [
+        cd: plan.cwd,
+        network: Map.get(Map.new(Config.get(:tool_network)), tool, plan.network),
+        confinement: Config.get(:command_confinement)
+      ]
   end
 end

@@ -11,12 +11,13 @@ defmodule JidoCode.Tools.Project.Mix do
 
     * `:mix_network` - the network mode of Mix, default `:all`, for databases and downloads; see `JidoCode.Tools.Command`
     * `:command_write_paths` - further folders that Mix and other commands may write, for caches in unusual places
-    * `:command_confinement` - `:best_effort` (default) or `:required`
+    * `:command_read_paths` - further folders and files that they may read
+    * `:command_confinement` - `:best_effort` (default), `:required` or `:off`
   """
 
   alias JidoCode.Tools.{Command, Config, Deadline, JSON}
   alias JidoCode.Tools.Command.Output
-  alias JidoCode.Tools.Project.Foreground
+  alias JidoCode.Tools.Project.{Foreground, Places}
   alias JidoCode.Tools.Security.MixPolicy
 
   @typedoc "A step that is a function is nil."
@@ -60,7 +61,9 @@ defmodule JidoCode.Tools.Project.Mix do
       timeout: Deadline.left(deadline),
       keep: {1_000, 1_000},
       channel: @max_facts,
-      network: :none
+      read: Places.readable(),
+      network: :none,
+      confinement: Config.get(:command_confinement)
     ]
 
     case Command.run(["elixir", "-e", @facts_script], options) do
@@ -158,13 +161,17 @@ defmodule JidoCode.Tools.Project.Mix do
         code -> ["elixir", "-e", code, "-S", "mix" | args]
       end
 
+    places =
+      Places.options(root, Map.merge(environment(Keyword.fetch!(opts, :env)), Keyword.get(opts, :set, %{})))
+
     options = [
       cd: root,
-      env: Map.merge(environment(Keyword.fetch!(opts, :env)), Keyword.get(opts, :set, %{})),
+      env: places[:env],
       timeout: opts |> Keyword.fetch!(:deadline) |> Deadline.left(),
       keep: Keyword.fetch!(opts, :keep),
       channel: opts[:channel],
-      write: Keyword.get(opts, :write, []) ++ writable(root),
+      read: places[:read],
+      write: Keyword.get(opts, :write, []) ++ places[:write],
       network: Config.get(:mix_network),
       confinement: Config.get(:command_confinement)
     ]
@@ -201,27 +208,6 @@ defmodule JidoCode.Tools.Project.Mix do
       [_text] -> false
       parts -> parts |> List.last() |> String.trim() |> String.split("\n") |> length() <= 1
     end
-  end
-
-  @doc """
-  Where a project's build tools write: the project, and the caches of Mix, Hex, rebar and cargo.
-  """
-  @spec writable(String.t()) :: [String.t()]
-  def writable(root) do
-    home = System.user_home()
-
-    caches =
-      for {variable, default} <- [
-            {"MIX_HOME", ".mix"},
-            {"HEX_HOME", ".hex"},
-            {"CARGO_HOME", ".cargo"},
-            {"REBAR_CACHE_DIR", ".cache/rebar3"}
-          ],
-          path = System.get_env(variable) || (home && Path.join(home, default)),
-          do: path
-
-    configured = Config.get(:command_write_paths)
-    [root | Enum.filter(caches ++ configured, &File.dir?/1)]
   end
 
   # Mix must not be led elsewhere by what this VM was started with.

@@ -31,6 +31,8 @@ defmodule JidoCode.Tools.MCP.ProjectVM.Run do
     # As it would be read on a terminal, both streams in their order.
     plan = [{:then, [%{argv: argv, redirect: [{2, :same, 1}]}]}]
     options = [timeout: :infinity, keep: {0, @kept_of_output}] ++ ProjectVM.options(root, opts[:env])
+    # To connect to a socket its folder need not be writable.
+    options = Keyword.update!(options, :read, &[folder | &1])
 
     case Command.start(plan, options) do
       {:ok, command} ->

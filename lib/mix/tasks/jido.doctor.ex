@@ -1,0 +1,43 @@
+defmodule Mix.Tasks.Jido.Doctor do
+  @shortdoc "Tells what holds commands on this machine, and what is missing"
+
+  @moduledoc """
+  Tells what this machine gives to hold the commands that tools run, what follows from it for each promise, and what mends what is
+  missing.
+
+      mix jido.doctor
+
+  It finds out by running a command that does nothing. Exit status: 0 when every promise can be kept, 1 when one can't.
+  """
+
+  use Mix.Task
+
+  alias JidoCode.Tools.{Console, Doctor}
+
+  @impl true
+  def run(_argv) do
+    Console.quietly(fn ->
+      Mix.Task.run("app.config")
+      {:ok, _started} = Application.ensure_all_started(:jido_code_tools)
+    end)
+
+    found = Doctor.look()
+    width = found.facts |> Enum.map(&String.length(&1.name)) |> Enum.max()
+
+    for fact <- found.facts do
+      IO.puts(["  ", mark(fact.ok?), " ", String.pad_trailing(fact.name, width), "  ", fact.value])
+    end
+
+    IO.puts("")
+
+    for promise <- found.promises do
+      IO.puts([mark(promise.kept?), " ", promise.text, "."])
+      if promise.mend, do: IO.puts(["     to mend it: ", promise.mend])
+    end
+
+    unless Doctor.whole?(found), do: exit({:shutdown, 1})
+  end
+
+  defp mark(true), do: "yes"
+  defp mark(false), do: "NO "
+end

@@ -1,0 +1,213 @@
+//! Compares what controls git before and after, and puts back what was changed.
+//!
+//! A bind mount falls off a file that somebody renames over from outside, and without namespaces there is none: so no
+//! promise rests on mounts alone. What a command left instead is kept beside it under another name.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+/// Larger files than any configuration or hook; one that grows past it counts as changed.
+const LARGEST: u64 = 4 * 1024 * 1024;
+
+/// A file, its permissions and bytes; `None` when there is none.
+type Content = Option<(u32, Vec<u8>)>;
+
+/// What was there before.
+pub struct Keeper {
+    files: Vec<(PathBuf, Content)>,
+    folders: Vec<(PathBuf, Vec<OsString>)>,
+}
+
+impl Keeper {
+    /// Remembers these files, and the files of those that are folders.
+    pub fn of(control: &[PathBuf]) -> Self {
+        let mut keeper = Self {
+            files: Vec::new(),
+            folders: Vec::new(),
+        };
+        for path in control {
+            if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
+                let names = names(path);
+                for name in &names {
+                    let file = path.join(name);
+                    let content = content(&file);
+                    keeper.files.push((file, content));
+                }
+                keeper.folders.push((path.clone(), names));
+            } else {
+                keeper.files.push((path.clone(), content(path)));
+            }
+        }
+        keeper
+    }
+
+    /// Puts back what differs; a sentence for each.
+    pub fn restore(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        for (folder, before) in &self.folders {
+            for name in names(folder).iter().filter(|name| !before.contains(name)) {
+                tell(
+                    &mut told,
+                    &folder.join(name),
+                    put_back(&folder.join(name), &None),
+                );
+            }
+        }
+        for (file, before) in &self.files {
+            if content(file) != *before {
+                tell(&mut told, file, put_back(file, before));
+            }
+        }
+        told
+    }
+}
+
+fn tell(told: &mut Vec<String>, path: &Path, done: io::Result<()>) {
+    let path = path.display();
+    told.push(match done {
+        Ok(()) => format!("{path} controls git and was changed; it was put back as it was"),
+        Err(error) => format!("{path} controls git and was changed; it can't be put back: {error}"),
+    });
+}
+
+fn names(folder: &Path) -> Vec<OsString> {
+    let Ok(folder) = resolve(folder, OFlags::DIRECTORY) else {
+        return Vec::new();
+    };
+    let entries = rustix::fs::Dir::read_from(&folder)
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut names: Vec<OsString> = entries
+        .map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned())
+        .filter(|name| name != "." && name != "..")
+        .collect();
+    names.sort();
+    names
+}
+
+/// The file itself, without waiting for one that isn't plain.
+fn content(path: &Path) -> Content {
+    let file = File::from(resolve(path, OFlags::NONBLOCK).ok()?);
+    let metadata = file.metadata().ok()?;
+    if !metadata.is_file() {
+        return Some((metadata.permissions().mode(), Vec::new()));
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    Some((metadata.permissions().mode(), bytes))
+}
+
+fn open(at: impl std::os::fd::AsFd, path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(at, path, flags, Mode::empty())
+}
+
+/// Opens what lies at a path without a link at any place of it: behind one, the right bytes would be no comfort.
+fn resolve(path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC;
+    rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+}
+
+fn put_back(path: &Path, before: &Content) -> io::Result<()> {
+    let (parent, name) = path.parent().zip(path.file_name()).ok_or(Errno::INVAL)?;
+    let parent = match folder(parent) {
+        Err(Errno::NOENT) if before.is_none() => return Ok(()),
+        opened => opened?,
+    };
+    set_aside(&parent, name)?;
+    if let Some((mode, bytes)) = before {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(mode & 0o777);
+        let mut file = File::from(rustix::fs::openat(&parent, name, flags, mode)?);
+        file.write_all(bytes)?;
+        rustix::fs::fchmod(&file, mode)?;
+    }
+    Ok(())
+}
+
+/// Opens a folder without following a link at any place; one that stands in the way is set aside for a new folder.
+fn folder(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let mut here = open(CWD, Path::new("/"), OFlags::DIRECTORY)?;
+    for name in path.components().skip(1) {
+        let name = name.as_os_str();
+        here = match open(&here, Path::new(name), OFlags::DIRECTORY) {
+            Err(Errno::LOOP | Errno::NOTDIR | Errno::NOENT) => {
+                set_aside(&here, name)?;
+                rustix::fs::mkdirat(&here, name, Mode::from_raw_mode(0o755))?;
+                open(&here, Path::new(name), OFlags::DIRECTORY)?
+            }
+            opened => opened?,
+        };
+    }
+    Ok(here)
+}
+
+fn set_aside(folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
+    for number in 1..1000 {
+        let mut other = name.to_owned();
+        other.push(format!(".set-aside-{number}"));
+        let flags = rustix::fs::RenameFlags::NOREPLACE;
+        match rustix::fs::renameat_with(folder, name, folder, &other, flags) {
+            Err(Errno::EXIST) => {}
+            Err(Errno::NOENT) => return Ok(()),
+            // Its permissions stay: it may be a link, and what that leads to is nobody's business here.
+            renamed => return renamed,
+        }
+    }
+    Err(Errno::EXIST)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn changed_added_removed_and_linked_are_put_back() {
+        let git = std::env::temp_dir().join(format!("keeper-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&git);
+        fs::create_dir_all(git.join("hooks")).unwrap();
+        let git = git.canonicalize().unwrap();
+        fs::write(git.join("config"), "good").unwrap();
+        fs::write(git.join("hooks/pre-commit"), "good").unwrap();
+        let control =
+            ["config", "hooks", "commondir", "info/attributes"].map(|name| git.join(name));
+        let keeper = Keeper::of(&control);
+        assert_eq!(keeper.restore(), Vec::<String>::new());
+
+        let victim = git.join("victim");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+        fs::write(&victim, "kept").unwrap();
+        fs::remove_file(git.join("config")).unwrap();
+        symlink(&victim, git.join("config")).unwrap();
+        fs::write(git.join("commondir"), "/elsewhere").unwrap();
+        fs::rename(git.join("hooks"), git.join("moved")).unwrap();
+        symlink(git.join("moved"), git.join("hooks")).unwrap();
+        fs::write(git.join("moved/post-checkout"), "bad").unwrap();
+        let before = [mode(&victim), mode(&git.join("moved"))];
+        assert!(keeper.restore().len() >= 3);
+        assert_eq!([mode(&victim), mode(&git.join("moved"))], before);
+
+        assert_eq!(fs::read_to_string(git.join("config")).unwrap(), "good");
+        assert!(!git.join("commondir").exists());
+        assert_eq!(
+            fs::read_to_string(git.join("hooks/pre-commit")).unwrap(),
+            "good"
+        );
+        assert!(!git.join("hooks").is_symlink());
+        assert!(!git.join("hooks/post-checkout").exists());
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "kept");
+        assert_eq!(keeper.restore(), Vec::<String>::new());
+        fs::remove_dir_all(&git).unwrap();
+    }
+}

@@ -1,0 +1,134 @@
+defmodule JidoCode.Tools.Attack.MachinesTest do
+  # Machines that lack something, made where a filter of system calls, another user or another folder can make them.
+  use ExUnit.Case, async: true
+
+  import JidoCode.Tools.Test.Attack
+
+  alias JidoCode.Tools.Command
+
+  @moduletag :attack
+  @moduletag timeout: 180_000
+
+  @without Path.expand("../support/without.py", __DIR__)
+
+  setup_all do
+    {:ok, result} = Command.run(["true"])
+    %{fence?: result.confinement["fence"] == "whole", root?: match?({"0\n", 0}, System.cmd("id", ["-u"]))}
+  end
+
+  # Evaluates in a VM of its own, started by the given words; the code's value comes back.
+  defp evaluate(words, code, env \\ []) do
+    paths =
+      for path <- :code.get_path(), path = to_string(path), path =~ ~r/jido_code_tools/, do: ["-pa", path]
+
+    code = """
+    {:ok, _} = Application.ensure_all_started(:jido_code_tools)
+    value = (fn -> #{code} end).()
+    IO.puts("value:" <> Base.encode64(:erlang.term_to_binary(value)))
+    """
+
+    [program | arguments] = words ++ ["elixir"] ++ List.flatten(paths) ++ ["-e", code]
+    {text, 0} = System.cmd(program, arguments, stderr_to_stdout: true, cd: "/", env: env)
+    [_, value] = Regex.run(~r/value:(\S+)/, text)
+    value |> Base.decode64!() |> :erlang.binary_to_term()
+  end
+
+  @run """
+  for mode <- [:best_effort, :required] do
+    case JidoCode.Tools.Command.run(["sh", "-c", "id -u; cat /etc/hostname > /dev/null && echo read"], confinement: mode) do
+      {:ok, result} -> {result.confinement["fence"], result.confinement["missing"], result.stdout.head, result.exit_code}
+      error -> error
+    end
+  end
+  """
+
+  test "without user namespaces: Landlock alone, said so; required refuses and says why" do
+    assert [{"landlock", [missing], output, 0}, {:error, {:confinement, text}}] =
+             evaluate(["/usr/bin/python3", @without, "user-namespaces"], @run)
+
+    assert missing =~ "namespaces"
+    assert output =~ "read"
+    assert text =~ "namespaces"
+  end
+
+  test "without Landlock: namespaces alone, said so; required refuses", %{fence?: fence?} do
+    if fence? do
+      assert [{"partial", [missing], output, 0}, {:error, {:confinement, _text}}] =
+               evaluate(["/usr/bin/python3", @without, "landlock"], @run)
+
+      assert missing =~ "Landlock"
+      assert output =~ "read"
+    end
+  end
+
+  test "with neither: it runs where that is allowed, and says what is missing" do
+    words = ["/usr/bin/python3", @without, "landlock", "/usr/bin/python3", @without, "user-namespaces"]
+    assert [{"none", missing, output, 0}, {:error, {:confinement, _text}}] = evaluate(words, @run)
+    assert length(missing) == 2
+    assert output =~ "read"
+  end
+
+  test "as an ordinary user, and with no home", %{fence?: fence?, root?: root?} do
+    if fence? and root? do
+      user = ~w(setpriv --reuid=65534 --regid=65534 --clear-groups env -u HOME)
+      assert [whole, whole] = evaluate(user, @run)
+      assert {"whole", [], "65534\nread\n", 0} = whole
+    end
+  end
+
+  test "paths with spaces, other letters and links", %{fence?: fence?} do
+    base = folders!().project
+    plain = Path.join(base, "mein Prüfling 日本")
+    File.mkdir_p!(plain)
+    File.write!(Path.join(plain, "datei"), "inhalt\n")
+    link = Path.join(base, "by link")
+    File.ln_s!(plain, link)
+
+    for root <- [plain, link], mode <- modes() do
+      script = "cat datei && echo neu > geschrieben && cat '#{root}/geschrieben'"
+      {:ok, result} = Command.run(["sh", "-c", script], cd: root, write: [root], confinement: mode)
+      assert printed(result) == "inhalt\nneu\n"
+      if fence? and mode == :best_effort, do: assert(result.confinement["fence"] == "whole")
+    end
+  end
+
+  test "a project that is gone, or a file, is told as such" do
+    gone = Path.join(folders!().project, "gone")
+    assert {:error, {:not_started, text}} = Command.run(["true"], cd: gone, write: [gone])
+    assert text =~ "not a folder"
+  end
+
+  test "a place for temporary files that can't be made is an error that names it" do
+    full = Path.join(folders!().project, "file")
+    File.write!(full, "")
+
+    code = """
+    Application.put_env(:jido_code_tools, :command_temp_dir, #{inspect(full)})
+    JidoCode.Tools.Command.run(["true"])
+    """
+
+    assert {:error, {:runner, _text}} = evaluate([], code)
+  end
+
+  test "off is what a person chose, and is said in the result" do
+    {:ok, result} = Command.run(["cat", "/etc/hostname"], confinement: :off)
+    assert {result.confinement["fence"], result.exit_code} == {"off", 0}
+  end
+
+  test "a temporary folder is shared by the commands that name it, and only by them", %{fence?: fence?} do
+    shared = Path.join(folders!().project, "session")
+    File.mkdir_p!(shared)
+
+    for mode <- modes() do
+      run = fn script, options ->
+        {:ok, result} = Command.run(["sh", "-c", script], [confinement: mode] ++ options)
+        printed(result)
+      end
+
+      assert run.("echo kept > $TMPDIR/#{mode}", temporary: shared) == ""
+      assert run.("cat $TMPDIR/#{mode}", temporary: shared) == "kept\n"
+      assert File.exists?(Path.join(shared, "#{mode}"))
+      if fence?, do: assert(run.("ls -A $TMPDIR", []) == "")
+    end
+  end
+end

@@ -1,0 +1,87 @@
+defmodule JidoCode.Tools.Test.Attack do
+  @moduledoc """
+  A project beside what its commands must not reach, and scripts that try.
+
+  Each attack runs in a whole fence and with Landlock alone, as `modes/0` says; a test asserts for the second what is expected to
+  hold there.
+  """
+
+  import ExUnit.Callbacks, only: [on_exit: 1]
+
+  alias JidoCode.Tools.Command
+  alias JidoCode.Tools.Command.Output
+  alias JidoCode.Tools.Project.Places
+
+  @doc "A whole fence, and what is left where there are no namespaces."
+  @spec modes() :: [atom()]
+  def modes, do: [:best_effort, :without_namespaces]
+
+  @doc "The folders of an attack: `project`, `outside` with a secret, and `home`, a person's."
+  @spec folders!() :: %{project: String.t(), outside: String.t(), home: String.t()}
+  def folders! do
+    base = Path.join(System.tmp_dir!(), "jido-attack-#{System.pid()}-#{System.unique_integer([:positive])}")
+    on_exit(fn -> File.rm_rf!(base) end)
+    folders = Map.new([:project, :outside, :home], &{&1, Path.join(base, Atom.to_string(&1))})
+    for {_name, folder} <- folders, do: File.mkdir_p!(folder)
+    File.write!(Path.join(folders.outside, "secret"), "outside-secret\n")
+
+    for {file, text} <- [
+          {".mix/archives/a", "archive"},
+          {".cargo/bin/cargo", "#!/bin/sh\n"},
+          {".ssh/id", "home-secret\n"}
+        ] do
+      File.mkdir_p!(Path.dirname(Path.join(folders.home, file)))
+      File.write!(Path.join(folders.home, file), text)
+    end
+
+    folders
+  end
+
+  @doc "Runs a command or a plan as the tools do, with `home` as the person's."
+  @spec run!(map(), atom(), [String.t(), ...] | Command.plan(), keyword()) :: Command.Result.t()
+  def run!(folders, mode, command, options \\ []) do
+    {env, options} = Keyword.pop(options, :env, %{})
+    env = Map.merge(%{"HOME" => folders.home, "MIX_HOME" => Path.join(folders.home, ".mix")}, env)
+    places = Places.options(folders.project, env)
+    options = Keyword.merge([cd: folders.project, confinement: mode, timeout: 60_000] ++ places, options)
+    {:ok, result} = Command.run(command, options)
+    result
+  end
+
+  @doc "What it printed, both streams."
+  @spec printed(Command.Result.t()) :: String.t()
+  def printed(result), do: Output.text(result.stdout) <> Output.text(result.stderr)
+
+  @doc "A Python program as arguments; each of `tries` is a line of its own, and the name of its error is printed, or `done`."
+  @spec tries(String.t(), [String.t()]) :: [String.t()]
+  def tries(prelude, tries) do
+    attempts =
+      for try_ <- tries do
+        """
+        try:
+            #{try_}
+            print("done")
+        except BaseException as error:
+            print(type(error).__name__)
+        """
+      end
+
+    ["/usr/bin/python3", "-c", prelude <> "\n" <> Enum.join(attempts)]
+  end
+
+  @doc "Runs git, as a person would, and raises when it fails."
+  @spec git!(String.t(), [String.t()]) :: String.t()
+  def git!(folder, arguments) do
+    identity = [
+      "-c",
+      "user.name=Person",
+      "-c",
+      "user.email=person@example.org",
+      "-c",
+      "init.defaultBranch=main"
+    ]
+
+    {text, 0} = System.cmd("git", identity ++ arguments, cd: folder, stderr_to_stdout: true)
+    text
+  end
+end
