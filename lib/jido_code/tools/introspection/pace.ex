@@ -26,7 +26,11 @@ defmodule JidoCode.Tools.Introspection.Pace do
 
   @doc "What was read, for those who come too early."
   @spec keep(pid(), kept()) :: :ok
-  def keep(pid, reading), do: request({:keep, pid, reading}, 3)
+  def keep(pid, reading) do
+    # Nobody waits for it: without a keeper there is nobody to be told later either.
+    with keeper when is_pid(keeper) <- Process.whereis(__MODULE__), do: send(keeper, {:keep, pid, reading})
+    :ok
+  end
 
   # The keeper may be about to end.
   defp request(request, tries) do
@@ -89,8 +93,7 @@ defmodule JidoCode.Tools.Introspection.Pace do
         send(from, {tag, answer})
         seen |> Map.put(pid, entry) |> bounded() |> loop()
 
-      {{:keep, pid, reading}, from, tag} ->
-        send(from, {tag, :ok})
+      {:keep, pid, reading} ->
         {left, since, _reading, _at} = Map.get(seen, pid, {0, now(), nil, nil})
         loop(Map.put(seen, pid, {left, since, reading, now()}))
 

@@ -12,9 +12,9 @@ defmodule JidoCode.Tools.Introspection.Supervision do
   @max_sampled 50
   # How many links are looked at in search of children.
   @max_links 500
-  # One that is starting or restarting a child is often idle soon.
+  # One that is starting or restarting a child is often idle soon, and one that others ask as well is within a moment.
   @patience_ms 100
-  @pause_ms 5
+  @pause_ms 1
   # One supervisor that became busy at the wrong moment must not use up the time of the others.
   @call_ms 1_000
 

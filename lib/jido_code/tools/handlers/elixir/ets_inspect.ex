@@ -360,15 +360,20 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
 
   defp some(%{table: ets, node: node} = table, limit, call) do
     case At.call(node, Rows, :keys, [ets, limit, left_ms(call)], left_ms(call) + @way_ms) do
-      {:ok, keys} -> walk(keys, table, limit, call, [], [])
-      :gone -> {[], [@deleted]}
-      _failed -> {[], ["The keys could not be read: they are too large, or reading them took too long."]}
+      {:ok, keys} ->
+        walk(keys, table, limit, Map.put(call, :nodes, div(@max_nodes, length(keys) + 1)), [], [])
+
+      :gone ->
+        {[], [@deleted]}
+
+      _failed ->
+        {[], ["The keys could not be read: they are too large, or reading them took too long."]}
     end
   end
 
   defp walk([key | keys], table, left, call, rows, notes) when left > 0 do
     if now() < call.deadline do
-      {new, _count, new_notes} = rows(table, key, left, div(@max_nodes, left), call)
+      {new, _count, new_notes} = rows(table, key, left, call.nodes, call)
       walk(keys, table, left - length(new), call, Enum.reverse(new, rows), notes ++ new_notes)
     else
       {Enum.reverse(rows), notes ++ ["Time ran out while rows were read."]}

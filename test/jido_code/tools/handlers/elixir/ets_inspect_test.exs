@@ -63,6 +63,19 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspectTest do
       end
     end
 
+    test "hides nothing without a number and a reason" do
+      {_name, _table} = table([])
+      assert {:ok, %{"hidden" => hidden, "note" => note}} = call("list")
+      assert hidden["system"] > 10
+      assert note =~ "#{hidden["system"]} of Erlang, Elixir and JidoCode"
+
+      assert {:ok, %{"hidden" => hidden, "note" => note}} =
+               call("list", %{}, %{project_namespaces: ["Elsewhere"]})
+
+      assert hidden["other_applications"] > 0
+      assert note =~ "that are not part of the project" and note =~ "project_namespaces"
+    end
+
     test "leaves out the system's tables, and tables of others" do
       {name, _table} = table([])
       assert {:ok, %{"result" => tables}} = call("list")
@@ -216,6 +229,17 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspectTest do
       assert Enum.all?(rows, &String.valid?/1)
     end
 
+    test "shows small rows whole: the room is shared among the rows that are there" do
+      {name, _table} = table([], for(n <- 1..5, do: {n, String.duplicate("x", 3_000)}))
+      assert {:ok, %{"result" => rows}} = call("sample", %{"table" => name, "limit" => 100})
+      assert Enum.all?(rows, &(byte_size(&1) > 3_000 and not (&1 =~ "more bytes")))
+
+      # One large row among small ones gets what these leave.
+      {name, _table} = table([], [{0, Enum.to_list(1..2_000)} | for(n <- 1..30, do: {n, :small})])
+      assert {:ok, %{"result" => rows}} = call("sample", %{"table" => name, "limit" => 100})
+      assert rows |> Enum.map(&byte_size/1) |> Enum.max() > 2_000
+    end
+
     test "while rows are deleted and added" do
       {name, table} = table([], for(n <- 1..2_000, do: {n, n}))
 
@@ -261,6 +285,40 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspectTest do
       assert row =~ "[REDACTED]"
       refute row =~ @secret
     end
+  end
+
+  test "rows of protected tables are read at the library's own doors, of private ones nowhere" do
+    {protected, _table} = table([:protected], [{1, 2}])
+    {private, _table} = table([:private], [{1, 2}])
+    wide = Map.put(@context, :wide_reach, true)
+
+    read = fn name, context ->
+      Task.await(Task.async(fn -> call("sample", %{"table" => name}, context) end))
+    end
+
+    assert {:ok, %{"result" => ["{1, 2}"]}} = read.(protected, wide)
+    assert {:error, "Table" <> _} = read.(protected, @context)
+    assert {:error, text} = read.(private, wide)
+    assert text =~ "private"
+  end
+
+  test "keys of pids, records and binaries, in Elixir's spelling and Erlang's" do
+    key = {:resource, "/", :queue, "q"}
+    {name, _table} = table([], [{key, :a}, {self(), :b}, {{:row, ~c"text"}, :c}])
+
+    for text <- [
+          inspect(key),
+          ~S({:resource, <<"/">>, :queue, <<"q">>}),
+          ~S({resource,<<"/">>,queue,<<"q">>})
+        ] do
+      assert {:ok, %{"result" => [row]}} = lookup(name, text)
+      assert row =~ ":a}"
+    end
+
+    assert {:ok, %{"result" => [row]}} = lookup(name, inspect(self()))
+    assert row =~ ":b}"
+    assert {:ok, %{"result" => [_]}} = lookup(name, ~S({row, "text"}))
+    assert {:ok, %{"result" => [_]}} = lookup(name, ~S(#row{value: 'text'}))
   end
 
   describe "refuses" do
