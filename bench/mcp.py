@@ -1,10 +1,11 @@
 """What the MCP server costs, with a copy of examples/shop as its project. Run by hand; needs Python 3 alone.
 
     python3 bench/mcp.py start -- COMMAND...       from the launcher's start to its answers, three times
-    python3 bench/mcp.py calls N -- COMMAND...     memory of launcher and VM before and after N calls, and their rate
+    python3 bench/mcp.py calls N -- COMMAND...     memory of launcher and VMs before and after N calls, and their rate
 
-COMMAND is what `mix jido.mcp.config --format command` prints. For `calls` the project's configuration has to raise the
-limits: `config :jido_code_tools, tool_rate_limits: %{read_only: {100_000, 1_000}, privileged: {100_000, 1_000}}`.
+COMMAND is what `mix jido.mcp.config --format command --tier privileged` prints; `start` without the project's `_build` shows
+what it costs to compile. For `calls` the limits have to be raised: `--config FILE`, with
+`config :jido_code_tools, tool_rate_limits: %{read_only: {100_000, 1_000}, privileged: {100_000, 1_000}}` in the file.
 """
 
 import json
@@ -49,17 +50,26 @@ class Server:
     def call(self, name, arguments):
         return self.request("tools/call", {"name": name, "arguments": arguments})["result"]
 
-    def vm(self):
-        """The id of the VM's process: the launcher's only child."""
-        task = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return int(task.read_text().split()[0])
-
     def memory(self):
-        return {"launcher": resident(self.process.pid), "VM": resident(self.vm())}
+        found = {"launcher": resident(self.process.pid)}
+        for pid in below(self.process.pid):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes()
+            if b"beam.smp" in words:
+                found["tools' VM" if b"ToolsVM" in words else "project's VM"] = resident(pid)
+        return found
 
     def leave(self):
         self.process.stdin.close()
         self.process.wait()
+
+
+def below(pid):
+    """Ids of the processes below one."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in task.read_text().split():
+            found += [int(child), *below(int(child))]
+    return found
 
 
 def resident(pid):
@@ -74,12 +84,20 @@ def start(command):
         server = Server(command)
         server.initialize()
         initialized = time.monotonic() - server.started
-        name, arguments = CALLS[0]
-        while "still starting" in server.call(name, arguments)["content"][0]["text"]:
+        server.call("grep_search", {"pattern": "Inventory"})
+        searched = time.monotonic() - server.started
+        while "still starting" in server.call(*CALLS[0])["content"][0]["text"]:
             pass
-        answered = time.monotonic() - server.started
+        documented = time.monotonic() - server.started
+        while "still starting" in server.call(*CALLS[1])["content"][0]["text"]:
+            pass
+        looked = time.monotonic() - server.started
+        memory = server.memory()
         server.leave()
-        print(f"initialize {initialized * 1000:.0f} ms, first tool {answered:.2f} s")
+        print(
+            f"initialize {initialized * 1000:.0f} ms, first search {searched:.2f} s, documentation {documented:.2f} s, "
+            f"look at a process {looked:.2f} s, {memory} MB"
+        )
 
 
 def calls(total, command):

@@ -13,6 +13,7 @@ import { promisify } from "node:util";
 
 import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport as Stdio1 } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { Client as Client2 } from "@modelcontextprotocol/client";
 import { StdioClientTransport as Stdio2 } from "@modelcontextprotocol/client/stdio";
 
@@ -23,16 +24,18 @@ const stderr = openSync("stderr", "a");
 const era = (mode) => ({ versionNegotiation: { mode } });
 
 const clients = {
-  "the first SDK": { Client: Client1, Stdio: Stdio1, options: {}, version: undefined, pings: true, schema: [undefined] },
-  "the second SDK, initialized": { Client: Client2, Stdio: Stdio2, options: {}, version: "2025-11-25", pings: true, schema: [] },
-  "the second SDK, discovered": { Client: Client2, Stdio: Stdio2, options: era("auto"), version: "2026-07-28", pings: false, schema: [] },
+  "the first SDK": { Client: Client1, Stdio: Stdio1, elicit: ElicitRequestSchema, options: {}, version: undefined, pings: true, schema: [undefined] },
+  "the second SDK, initialized": { Client: Client2, Stdio: Stdio2, elicit: "elicitation/create", options: {}, version: "2025-11-25", pings: true, schema: [] },
+  "the second SDK, discovered": { Client: Client2, Stdio: Stdio2, elicit: "elicitation/create", options: era("auto"), version: "2026-07-28", pings: false, schema: [] },
 };
 
-for (const [title, { Client, Stdio, options, version, pings, schema }] of Object.entries(clients)) {
+for (const [title, { Client, Stdio, elicit, options, version, pings, schema }] of Object.entries(clients)) {
   // Connects, runs the steps, and sees that the connection leaves nothing behind.
-  const connected = async (name, steps) => {
+  const connected = async (name, steps, ask) => {
     const { command, args } = JSON.parse(readFileSync(`${name}.json`)).mcpServers[name];
-    const client = new Client({ name: "test", version: "1" }, options);
+    const asking = ask ? { ...options, capabilities: { elicitation: {} } } : options;
+    const client = new Client({ name: "test", version: "1" }, asking);
+    if (ask) client.setRequestHandler(elicit, ask);
     const stray = [];
     client.onerror = (error) => stray.push(error);
     await client.connect(new Stdio({ command, args, stderr }));
@@ -75,7 +78,7 @@ for (const [title, { Client, Stdio, options, version, pings, schema }] of Object
           const args = "shell_id" in given ? { ...given, shell_id: shell } : given;
           const result = await call(name, args, { timeout: 300_000 });
           assert.ok(!result.isError, text(result));
-          assert.deepEqual(JSON.parse(text(result)), result.structuredContent);
+          assert.notEqual(text(result)[0], "{");
           assert.deepEqual(result.structuredContent, { ...result.structuredContent, ...has });
           shell = result.structuredContent.shell_id ?? shell;
         }
@@ -84,6 +87,34 @@ for (const [title, { Client, Stdio, options, version, pings, schema }] of Object
         assert.match(text(wrong), /Missing required parameter: pattern/);
         await assert.rejects(call("reload_module", {}), { code: -32602 });
       }));
+
+    test("asks the person at the client", async () => {
+      const asked = [];
+      const answers = [];
+      const ask = async ({ params }) => {
+        asked.push(params.message);
+        return answers.shift();
+      };
+      const accept = (answer) => ({ action: "accept", content: { answer } });
+      await connected("reader", async ({ call }) => {
+        const run = async (command, answer) => {
+          answers.push(answer);
+          const result = await call("bash_execute", { command });
+          return [result.isError ?? false, text(result)];
+        };
+        assert.deepEqual(await run("ls lib | sort", accept("once")), [false, "shop\n"]);
+        assert.match(asked[0], /ls lib \| sort/);
+        assert.match((await run("ls lib", { action: "cancel" }))[1], /did not answer/);
+        assert.match((await run("ls lib", { action: "decline" }))[1], /said no\.$/);
+        assert.equal(asked.length, 3);
+        assert.match((await run("ls lib", accept("once")))[1], /to this very call/);
+        assert.equal(asked.length, 3);
+        answers.length = 0;
+        assert.deepEqual(await run("ls -d lib", accept("for this session")), [false, "lib\n"]);
+        assert.deepEqual(await run("ls lib", { action: "cancel" }), [false, "shop\n"]);
+        assert.equal(asked.length, 4);
+      }, ask);
+    });
 
     test("goes on beside a long call, and ends it by cancelling", () =>
       connected("owner", async ({ client, call }) => {

@@ -17,12 +17,17 @@ from pathlib import Path
 
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.types import ElicitResult
 
 HERE = Path(__file__).parent
 SHOP = Path("shop").resolve()
 CALLS = json.loads((HERE / "calls.json").read_text())
 NAMES = [call["name"] for call in CALLS]
 HINTS = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
+DENIED = (
+    "Permission denied: bash_execute needs the tier execute, this session has read_only. A person can grant the tier or "
+    "consent to this tool. The person at the client was asked, and "
+)
 SDK = importlib.metadata.version("mcp")
 
 
@@ -98,7 +103,7 @@ class Checks:
         await eventually(lambda: not inside(SHOP) and not processes("--project", str(SHOP)), 5)
 
     @asynccontextmanager
-    async def connected(self, name):
+    async def connected(self, name, ask=None):
         command, *arguments = shlex.split(Path(f"{name}.command").read_text())
         stray = []
 
@@ -108,7 +113,7 @@ class Checks:
 
         with open("stderr", "a") as stderr:
             transport = stdio_client(StdioServerParameters(command=command, args=arguments), errlog=stderr)
-            async with self.connect(transport, take) as client:
+            async with self.connect(transport, take, ask) as client:
                 yield Connection(client, stray)
         self.assertEqual(stray, [])
 
@@ -158,7 +163,7 @@ class Checks:
                 result = await server.call(call["name"], arguments)
                 self.assertFalse(result.get("isError"), text(result))
                 data = result["structuredContent"]
-                self.assertEqual(json.loads(text(result)), data)
+                self.assertNotEqual(text(result)[:1], "{")
                 self.assertEqual(data, {**data, **call["has"]})
                 shell = data.get("shell_id", shell)
 
@@ -205,6 +210,37 @@ class Checks:
                 await server.started()
         self.assertEqual(processes("sleep", "6001"), [])
 
+    async def test_asks_the_person_at_the_client(self):
+        asked, answers = [], []
+
+        async def ask(_context, params):
+            asked.append(params.message)
+            action, answer = answers.pop(0)
+            return ElicitResult(action=action, content=answer and {"answer": answer})
+
+        async with self.connected("reader", ask) as server:
+            await server.started()
+
+            async def call(command, *answer):
+                answers.append(answer)
+                result = await server.call("bash_execute", {"command": command})
+                return bool(result.get("isError")), text(result)
+
+            self.assertEqual(await call("ls lib | sort", "accept", "once"), (False, "shop\n"))
+            self.assertIn("ls lib | sort", asked[0])
+            self.assertEqual(await call("ls lib", "cancel", None), (True, DENIED + "did not answer."))
+            self.assertEqual(await call("ls lib", "accept", "whatever"), (True, DENIED + "did not answer."))
+            self.assertEqual(await call("ls lib", "decline", None), (True, DENIED + "said no."))
+            self.assertEqual(len(asked), 4)
+            # The same call again asks nobody, a call that is refused anyway asks nobody either.
+            self.assertIn("to this very call", (await call("ls lib", "accept", "once"))[1])
+            self.assertIn("sudo", (await call("sudo ls", "accept", "once"))[1])
+            self.assertEqual(len(asked), 4)
+            answers.clear()
+            self.assertEqual(await call("ls -d lib", "accept", "for this session"), (False, "lib\n"))
+            self.assertEqual(await call("ls lib", "cancel", None), (False, "shop\n"))
+            self.assertEqual(len(asked), 5)
+
     async def test_keeps_connections_apart(self):
         async with self.connected("owner") as one, self.connected("owner") as other:
             await one.started()
@@ -224,8 +260,10 @@ if SDK.startswith("1."):
         cancels = False
 
         @asynccontextmanager
-        async def connect(self, transport, take):
-            async with transport as (reader, writer), ClientSession(reader, writer, message_handler=take) as client:
+        async def connect(self, transport, take, ask):
+            async with transport as (reader, writer), ClientSession(
+                reader, writer, message_handler=take, elicitation_callback=ask
+            ) as client:
                 answer = wire(await client.initialize())
                 self.assertEqual(answer["protocolVersion"], "2025-11-25")
                 self.assertEqual(answer["serverInfo"]["name"], "jido_code_tools")
@@ -240,8 +278,10 @@ else:
         cancels = True
 
         @asynccontextmanager
-        async def connect(self, transport, take):
-            async with Client(transport, mode=self.mode, message_handler=take) as client:
+        async def connect(self, transport, take, ask):
+            async with Client(
+                transport, mode=self.mode, message_handler=take, elicitation_callback=ask
+            ) as client:
                 self.assertEqual(client.protocol_version, self.version)
                 self.assertEqual(client.server_info.name, "jido_code_tools")
                 self.assertEqual(list(wire(client.server_capabilities)), ["tools"])

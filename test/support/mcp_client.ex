@@ -51,10 +51,10 @@ defmodule JidoCode.Tools.Test.McpClient do
   defp path, do: Path.dirname(System.find_executable("mix"))
 
   @doc "Begins the session."
-  def initialize(client) do
+  def initialize(client, capabilities \\ %{}) do
     params = %{
       "protocolVersion" => "2025-11-25",
-      "capabilities" => %{},
+      "capabilities" => capabilities,
       "clientInfo" => %{"name" => "test", "version" => "1"}
     }
 
@@ -115,6 +115,22 @@ defmodule JidoCode.Tools.Test.McpClient do
         message
     end
   end
+
+  @doc "The next question of the server to the person at this client: its id and parameters. Answers that come before it stay."
+  def asked(client) do
+    case next(client) do
+      %{"method" => "elicitation/create", "id" => id, "params" => params} ->
+        {id, params}
+
+      message ->
+        Process.put({__MODULE__, client.port, message["id"]}, message)
+        asked(client)
+    end
+  end
+
+  @doc "Answers a question of the server."
+  def say(client, id, result),
+    do: write(client, json(%{"jsonrpc" => "2.0", "id" => id, "result" => result}))
 
   @doc "The next message."
   def next(%{port: port} = client, patience \\ @patience) do

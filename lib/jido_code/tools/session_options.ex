@@ -7,7 +7,7 @@ defmodule JidoCode.Tools.SessionOptions do
   | option | meaning | default |
   |---|---|---|
   | `--tier TIER` | what the session may do: read_only, write, execute or privileged | read_only |
-  | `--consent TOOL` | allows one tool whatever its tier; may be given several times | none |
+  | `--consent TOOL` | allows one tool whatever its tier; may be given several times, or with several names between commas | none |
   | `--session ID` | the session's name in the audit trail and telemetry | by the door |
   | `--node NAME` | looks at the processes, tables and documentation of a node that already runs, see `JidoCode.Tools.Remote` | this one |
   | `--cookie-file FILE` | the file with that node's cookie | see `JidoCode.Tools.Remote` |
@@ -27,7 +27,7 @@ defmodule JidoCode.Tools.SessionOptions do
   """
 
   alias JidoCode.Tools.Behaviours.SecureHandler
-  alias JidoCode.Tools.{Catalog, Config, Remote}
+  alias JidoCode.Tools.{Config, MCP, Remote}
 
   @switches [
     tier: :string,
@@ -126,13 +126,15 @@ defmodule JidoCode.Tools.SessionOptions do
     end
   end
 
-  defp consented(tools) do
-    case tools -- Catalog.names() do
+  defp consented(given) do
+    tools = Enum.flat_map(given, &if(is_binary(&1), do: String.split(&1, ",", trim: true), else: [&1]))
+
+    case tools -- MCP.Tools.names() do
       [] ->
         {:ok, tools}
 
       [tool | _rest] ->
-        {:error, "--consent takes a tool's name (#{Catalog.names_text()}), got: #{shown(tool)}"}
+        {:error, "--consent takes a tool's name (#{Enum.join(MCP.Tools.names(), ", ")}), got: #{shown(tool)}"}
     end
   end
 

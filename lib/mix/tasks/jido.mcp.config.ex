@@ -24,6 +24,10 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
     * `--env NAME` - passes a variable of the client's environment on to the project, beyond the usual few; may be given several
       times
     * `--read DIR` - lets the project and commands read a folder outside it; path dependencies are found and put in
+    * `--ask WHEN` - `denied` (default): a denied call asks the person at the client, where the client can ask; `never`
+    * `--fence FENCE` - `required` (default): nothing runs where this machine gives no whole fence; `best-effort`: as far as it can;
+      `off`. See `mix jido.doctor`
+    * `--config FILE` - the library's configuration for the server, as `config :jido_code_tools` in a file outside the project
     * `--structured` - results also as data; clients that find data drop the text, which is shorter
     * `--no-start` - compiles the project without starting it
     * the options of the session, checked here and put into the command: `JidoCode.Tools.SessionOptions`. Without any, the
@@ -33,19 +37,21 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
   use Mix.Task
 
   alias JidoCode.Tools.{JSON, SessionOptions}
-  alias JidoCode.Tools.MCP.Install
+  alias JidoCode.Tools.MCP.{Install, Options}
 
   @formats ~w(json vscode command)
-  @switches [format: :string, name: :string, output: :string, start: :boolean, env: :keep, read: :keep] ++
-              [structured: :boolean]
+  @switches [format: :string, name: :string, output: :string]
 
   @impl true
   def run(argv) do
-    {opts, arguments, invalid} = OptionParser.parse(argv, strict: @switches ++ SessionOptions.switches())
+    {opts, arguments, invalid} =
+      OptionParser.parse(argv, strict: @switches ++ Options.switches() ++ SessionOptions.switches())
 
     with :ok <- understood(arguments, invalid),
          {:ok, format} <- format(Keyword.get(opts, :format, "json")),
          {:ok, name} <- name(opts[:name]),
+         opts = found(opts),
+         {:ok, _configuration} <- Options.configuration(opts, File.cwd!()),
          :ok <- secret_free(opts),
          {:ok, _context} <- SessionOptions.context(opts, %{session_id: "mcp", project_root: File.cwd!()}),
          {:ok, launcher} <- Install.ensure(File.cwd!()),
@@ -93,10 +99,16 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
   end
 
   defp arguments(opts) do
+    opts = Keyword.drop(opts, [:format, :name, :output])
+    ["--project", File.cwd!(), "--path", path()] ++ OptionParser.to_argv(opts)
+  end
+
+  # As the server gets them: paths are absolute, and path dependencies may be read.
+  defp found(opts) do
     given = for {:read, folder} <- opts, do: Path.expand(folder)
     read = for folder <- Enum.uniq(given ++ path_dependencies()), do: {:read, folder}
-    opts = Keyword.drop(opts, [:format, :name, :output, :read]) ++ read
-    ["--project", File.cwd!(), "--path", path()] ++ OptionParser.to_argv(opts)
+    opts = if opts[:config], do: Keyword.update!(opts, :config, &Path.expand/1), else: opts
+    Keyword.delete(opts, :read) ++ read
   end
 
   # Dependencies that lie neither in the project nor where Mix puts what it fetched.

@@ -1,7 +1,11 @@
 //! What this server offers, from the file that is made when the library is compiled.
 
+use std::collections::BTreeMap;
+
 use rmcp::model::{ErrorData, Tool};
 use serde::Deserialize;
+
+use crate::options::Session;
 
 /// Lies beside this program, made by the Mix compiler of the library from its definitions.
 const FILE: &str = "jido_mcp_tools.json";
@@ -15,7 +19,12 @@ pub struct Catalog {
     pub instructions: String,
     /// In the order in which they are listed.
     pub tools: Vec<Tool>,
+    /// The tier that each asks for.
+    pub tiers: BTreeMap<String, String>,
 }
+
+/// From the least to the most powerful.
+const TIERS: [&str; 4] = ["read_only", "write", "execute", "privileged"];
 
 impl Catalog {
     /// Reads the file.
@@ -31,6 +40,36 @@ impl Catalog {
         })?;
         serde_json::from_slice(&text)
             .map_err(|error| format!("{} is not what it should be: {error}", path.display()))
+    }
+
+    /// What a client is told at its start, with what this session may do.
+    pub fn instructions(&self, session: &Session) -> String {
+        let level = |tier: &str| TIERS.iter().position(|known| *known == tier);
+        let granted = level(&session.tier);
+        let denied: Vec<String> = self
+            .tools
+            .iter()
+            .filter_map(|tool| {
+                let tier = self.tiers.get(tool.name.as_ref())?;
+                let consented = session.consented.iter().any(|name| *name == tool.name);
+                let allowed =
+                    consented || granted.is_some_and(|granted| level(tier) <= Some(granted));
+                (!allowed).then(|| format!("{} ({tier})", tool.name))
+            })
+            .collect();
+        let mut text = format!(
+            "{} This session has the tier {}.",
+            self.instructions, session.tier
+        );
+        if !denied.is_empty() {
+            text += &format!(" Not granted: {}.", denied.join(", "));
+            text += if session.ask {
+                " Calls of these ask the person at the client where it can ask, and are denied where it can't."
+            } else {
+                " Only a person can grant more, at the server's start."
+            };
+        }
+        text
     }
 
     /// Refuses a name that no tool has.

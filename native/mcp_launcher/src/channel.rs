@@ -10,6 +10,8 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio_util::bytes::Bytes;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
+use crate::consent::Said;
+
 /// Far above what a result may hold; a longer frame is not the library's.
 const MAX_FRAME: usize = 64 * 1024 * 1024;
 /// A socket's path is shorter than this on every Unix.
@@ -27,6 +29,11 @@ pub enum ToVm {
         name: String,
         /// Its arguments.
         arguments: Map<String, Value>,
+        /// Whether a denial may come with a question.
+        ask: bool,
+        /// What a person said to the question about this very call.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        said: Option<Said>,
     },
     /// No other server compiles the project now.
     Locked,
@@ -75,7 +82,7 @@ pub enum FromVm {
 }
 
 /// A call's result.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub struct Answer {
     /// For the model.
     pub text: String,
@@ -83,6 +90,8 @@ pub struct Answer {
     pub structured: Option<Value>,
     /// Whether the tool failed or was denied.
     pub error: bool,
+    /// To the person at the client, when that may allow what was denied.
+    pub question: Option<String>,
 }
 
 /// Waits for the VM.

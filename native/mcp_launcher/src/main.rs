@@ -12,6 +12,7 @@
 
 mod catalog;
 mod channel;
+mod consent;
 mod install;
 mod lock;
 mod options;
@@ -29,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use catalog::Catalog;
 use install::Install;
-use options::Options;
+use options::{Options, Session};
 use server::Server;
 use stdio::Stdio;
 use tools::Tools;
@@ -77,9 +78,10 @@ fn start(options: Options) -> Result<ExitCode, String> {
 async fn run(install: Install, options: Options, catalog: Catalog) -> Result<ExitCode, String> {
     let mut signals = Signals::listen().map_err(|error| error.to_string())?;
     let ended = CancellationToken::new();
+    let session = Session::of(&options);
     let (tools, vm) = Tools::start(install, options);
-    let server = Server::new(catalog, tools, ended.clone());
-    let session = async {
+    let server = Server::new(catalog, tools, session, ended.clone());
+    let serving = async {
         match server.serve(Stdio::new(ended.clone())).await {
             Ok(session) => session
                 .waiting()
@@ -93,7 +95,7 @@ async fn run(install: Install, options: Options, catalog: Catalog) -> Result<Exi
     };
 
     let (result, grace) = tokio::select! {
-        result = session => (result.map(|()| ExitCode::SUCCESS), GRACE),
+        result = serving => (result.map(|()| ExitCode::SUCCESS), GRACE),
         number = signals.next() => (Ok(ExitCode::from(128 + number)), GRACE_AFTER_SIGNAL),
     };
     vm.stop(grace).await;

@@ -9,6 +9,7 @@ usage: jido_mcp [--project FOLDER] [--path FOLDERS] [options of the session]
 
   --project FOLDER  the Mix project to serve; default: the current folder
   --path FOLDERS    put before PATH, for clients that don't have mix, elixir and erl on theirs
+  --ask WHEN        denied (default): a denied call asks the person at the client, where that can be done; never
 
 `mix jido.mcp.config` prints the whole command for a project.";
 
@@ -19,6 +20,8 @@ pub struct Options {
     pub project: PathBuf,
     /// Folders to put before `PATH`.
     pub path: Option<String>,
+    /// Whether a denied call may ask the person at the client.
+    pub ask: bool,
     /// Everything else: tier, consents and the like are understood, and checked, by the VM that runs the tools.
     pub serve: Vec<String>,
 }
@@ -29,11 +32,13 @@ impl Options {
         let mut arguments = arguments;
         let mut project = None;
         let mut path = None;
+        let mut ask = true;
         let mut serve = Vec::new();
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--project" => project = Some(value("--project", arguments.next())?),
                 "--path" => path = Some(value("--path", arguments.next())?),
+                "--ask" => ask = asking(&value("--ask", arguments.next())?)?,
                 _ => serve.push(argument),
             }
         }
@@ -52,6 +57,7 @@ impl Options {
         Ok(Options {
             project,
             path,
+            ask,
             serve,
         })
     }
@@ -66,6 +72,52 @@ impl Options {
             .chain(std::env::split_paths(&inherited));
         std::env::join_paths(folders.filter(|folder| folder.is_absolute()))
             .map_err(|error| format!("PATH can't be set: {error}"))
+    }
+}
+
+/// What the session may do, as far as it is told to a client at its start. The tools' VM checks it, and holds it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Session {
+    /// The tier granted.
+    pub tier: String,
+    /// The tools consented to.
+    pub consented: Vec<String>,
+    /// Whether a denied call may ask.
+    pub ask: bool,
+}
+
+impl Session {
+    /// From the command line.
+    pub fn of(options: &Options) -> Session {
+        let values = |name: &str| {
+            let mut found = Vec::new();
+            for (place, argument) in options.serve.iter().enumerate() {
+                match argument.strip_prefix(name) {
+                    Some("") => found.extend(options.serve.get(place + 1).cloned()),
+                    Some(rest) => found.extend(rest.strip_prefix('=').map(str::to_owned)),
+                    None => {}
+                }
+            }
+            found
+        };
+        let consented = values("--consent");
+        Session {
+            tier: values("--tier").pop().unwrap_or("read_only".to_owned()),
+            consented: consented
+                .iter()
+                .flat_map(|tools| tools.split(','))
+                .map(str::to_owned)
+                .collect(),
+            ask: options.ask,
+        }
+    }
+}
+
+fn asking(given: &str) -> Result<bool, String> {
+    match given {
+        "denied" => Ok(true),
+        "never" => Ok(false),
+        other => Err(format!("--ask takes one of denied, never, got: {other}")),
     }
 }
 
@@ -93,6 +145,37 @@ mod tests {
         assert_eq!(options.project, folder.path());
         assert_eq!(options.path.as_deref(), Some("/a:/b"));
         assert_eq!(options.serve, ["--tier", "write"]);
+        assert!(options.ask);
+    }
+
+    #[test]
+    fn what_a_client_is_told_of_the_session() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("mix.exs"), "").unwrap();
+        let project = folder.path().to_str().unwrap();
+        let session = |arguments: &[&str]| {
+            let all = [&["--project", project], arguments].concat();
+            parse(&all).map(|options| Session::of(&options))
+        };
+        let plain = session(&[]).unwrap();
+        assert_eq!((plain.tier.as_str(), plain.ask), ("read_only", true));
+        let more = [
+            "--tier=execute",
+            "--consent",
+            "a",
+            "--consent=b,c",
+            "--ask",
+            "never",
+        ];
+        let more = session(&more).unwrap();
+        assert_eq!(more.tier, "execute");
+        assert_eq!(more.consented, ["a", "b", "c"]);
+        assert!(!more.ask);
+        assert!(
+            session(&["--ask", "always"])
+                .unwrap_err()
+                .contains("denied, never")
+        );
     }
 
     #[test]

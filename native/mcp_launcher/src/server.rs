@@ -13,14 +13,17 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
-use serde_json::Value;
-use tokio::sync::Semaphore;
+use security_core::sanitizer::{KnownSecrets, Sanitizer};
+use serde_json::{Map, Value};
+use tokio::sync::{Mutex, Semaphore};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::Catalog;
 use crate::channel::Answer;
-use crate::tools::{Call, Tools};
+use crate::consent::{self, Open, Said, Way};
+use crate::options::Session;
+use crate::tools::{Call, Tools, Work};
 
 /// Calls that may run at once. Rate limits, which a session's calls share, come long before.
 const MAX_CALLS: usize = 32;
@@ -32,6 +35,9 @@ const MAX_DEPTH: usize = 60;
 /// How often progress is told.
 const TICK: Duration = Duration::from_secs(1);
 
+/// Said to a call that could be allowed, while a person thinks about another.
+const BUSY: &str = "A person is being asked about another call; make this one again after that.";
+
 /// Where results of the newer era name the server.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
@@ -39,14 +45,29 @@ const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub struct Server {
     catalog: Catalog,
     tools: Tools,
+    instructions: String,
+    /// Whether a denied call may ask the person at the client.
+    ask: bool,
+    /// Held while a person is asked.
+    asking: Mutex<()>,
+    open: Open,
     calls: Semaphore,
     ended: CancellationToken,
 }
 
 impl Server {
     /// `ended` is cancelled when the client is gone.
-    pub fn new(catalog: Catalog, tools: Tools, ended: CancellationToken) -> Server {
+    pub fn new(
+        catalog: Catalog,
+        tools: Tools,
+        session: Session,
+        ended: CancellationToken,
+    ) -> Server {
         Server {
+            instructions: catalog.instructions(&session),
+            ask: session.ask,
+            asking: Mutex::default(),
+            open: Open::default(),
             catalog,
             tools,
             calls: Semaphore::new(MAX_CALLS),
@@ -58,25 +79,108 @@ impl Server {
         Implementation::new("jido_code_tools", self.catalog.version.clone())
     }
 
-    async fn answer(&self, mut call: Call, context: &RequestContext<RoleServer>) -> CallToolResult {
+    /// Takes a call to its end, with the question that it may need in between.
+    async fn perform(
+        &self,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> CallToolResponse {
         let start = Instant::now();
-        let mut tick = tokio::time::interval_at(start + TICK, TICK);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let name = request.name.into_owned();
+        let arguments = request.arguments.unwrap_or_default();
+        let modern = context.protocol_version() >= Some(ProtocolVersion::NO_INITIALIZE);
+        let said = match &request.request_state {
+            None => None,
+            Some(handle) => {
+                let responses = request.input_responses.as_ref();
+                match self.open.redeem(handle, responses, &name, &arguments) {
+                    Ok(said) => Some(said),
+                    Err(why) => return failure(format!("{why}. Make the call anew.")).into(),
+                }
+            }
+        };
+        let way = Way::of(context, modern).filter(|_| self.ask);
+        let work = Work {
+            ask: way.is_some() && said.is_none(),
+            name,
+            arguments,
+            said,
+        };
+        let answer = match self.answer(work.clone(), context, start).await {
+            Ok(answer) => answer,
+            Err(why) => return failure(why).into(),
+        };
+        match (&answer.question, way) {
+            (Some(question), Some(Way::Answer)) => {
+                match self.open.ask(question, &work.name, &work.arguments) {
+                    Some(wanted) => wanted.into(),
+                    None => failure(format!("{} {BUSY}", answer.text)).into(),
+                }
+            }
+            (Some(question), Some(Way::Request)) => {
+                let said = Some(self.asked(question, context, start).await);
+                let again = Work {
+                    said,
+                    ask: false,
+                    ..work
+                };
+                let answer = self.answer(again, context, start).await;
+                answer.map_or_else(failure, result).into()
+            }
+            _ => result(answer).into(),
+        }
+    }
+
+    /// Asks the person at the client, after others were asked, and tells progress meanwhile.
+    async fn asked(
+        &self,
+        question: &str,
+        context: &RequestContext<RoleServer>,
+        start: Instant,
+    ) -> Said {
+        let deadline = start + consent::PATIENCE;
+        let asking = async {
+            let Ok(_turn) = tokio::time::timeout_at(deadline, self.asking.lock()).await else {
+                return Said::Unanswered;
+            };
+            consent::ask(&context.peer, question, deadline).await
+        };
+        tokio::pin!(asking);
+        let mut tick = ticks();
+        loop {
+            tokio::select! {
+                biased;
+                said = &mut asking => return said,
+                _ = tick.tick() => {
+                    tell(context, start, "waiting for a person's answer".to_owned()).await;
+                }
+            }
+        }
+    }
+
+    /// The answer of the tools' VM, or why there is none.
+    async fn answer(
+        &self,
+        work: Work,
+        context: &RequestContext<RoleServer>,
+        start: Instant,
+    ) -> Result<Answer, String> {
+        let mut call: Call = self.tools.call(work);
+        let mut tick = ticks();
         loop {
             tokio::select! {
                 // Nothing may follow the answer, so nothing is told beside it.
                 biased;
                 answer = &mut call.answer => {
                     return match answer {
-                        Ok(Ok(answer)) => result(answer),
-                        Ok(Err(why)) => failure(format!("The tools are not running. {why}")),
-                        Err(_) => failure("This server is ending".to_owned()),
+                        Ok(answer) => answer.map_err(|why| format!("The tools are not running. {why}")),
+                        Err(_) => Err("This server is ending".to_owned()),
                     };
                 }
                 _ = tick.tick() => {
                     let doing = call.doing.borrow().clone();
                     if !doing.begun && start.elapsed() >= PATIENCE {
-                        return failure(format!(
+                        return Err(format!(
                             "The tools are still starting, after {} s ({}). Call again in a while.",
                             start.elapsed().as_secs(),
                             doing.text
@@ -87,6 +191,12 @@ impl Server {
             }
         }
     }
+}
+
+fn ticks() -> tokio::time::Interval {
+    let mut tick = tokio::time::interval_at(Instant::now() + TICK, TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    tick
 }
 
 /// Progress counts seconds, so that it always grows.
@@ -124,8 +234,13 @@ fn result(answer: Answer) -> CallToolResult {
     result
 }
 
+/// What this program says itself may quote what a VM printed, or what a client sent.
 fn failure(why: String) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(why)])
+    let redacted = Sanitizer::built_in().redact(why.as_bytes(), &KnownSecrets::empty());
+    let text = redacted.map_or(why, |redacted| {
+        String::from_utf8_lossy(&redacted.text).into_owned()
+    });
+    CallToolResult::error(vec![ContentBlock::text(text)])
 }
 
 fn not_offered(what: &str) -> ErrorData {
@@ -144,7 +259,7 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(self.implementation())
-            .with_instructions(self.catalog.instructions.clone())
+            .with_instructions(self.instructions.clone())
     }
 
     async fn list_tools(
@@ -170,24 +285,28 @@ impl ServerHandler for Server {
                 format!("{MAX_CALLS} calls are running, which is all that may. Wait for one.");
             return Ok(failure(what).into());
         };
-        let arguments = request.arguments.unwrap_or_default();
-        if arguments.values().any(|value| depth(value) >= MAX_DEPTH) {
+        let arguments = request.arguments.iter().flat_map(Map::values);
+        if arguments.map(depth).max().unwrap_or(0) >= MAX_DEPTH {
             let what = format!("Arguments may nest up to {MAX_DEPTH} levels");
             return Ok(failure(what).into());
         }
-        let call = self.tools.call(request.name.into_owned(), arguments);
-        let mut result = tokio::select! {
-            result = self.answer(call, &context) => result,
+        let mut response = tokio::select! {
+            response = self.perform(request, &context) => response,
             // The call is dropped, and ended by that; of what is answered here nothing reaches the client.
             () = context.ct.cancelled() => return Err(gone()),
             () = self.ended.cancelled() => return Err(gone()),
         };
         if context.protocol_version() >= Some(ProtocolVersion::NO_INITIALIZE) {
             let info = serde_json::to_value(self.implementation()).unwrap_or_default();
-            let meta = result.meta.get_or_insert_default();
+            let meta = match &mut response {
+                CallToolResponse::Complete(result) => &mut result.meta,
+                CallToolResponse::InputRequired(wanted) => &mut wanted.meta,
+                _ => return Ok(response),
+            };
+            let meta = meta.get_or_insert_default();
             meta.insert(SERVER_INFO.to_owned(), info);
         }
-        Ok(result.into())
+        Ok(response)
     }
 
     async fn list_prompts(

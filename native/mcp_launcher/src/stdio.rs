@@ -3,11 +3,13 @@
 //! The SDK's own transport keeps silent on what it can't read. This one says what is wrong, keeps lines that are no
 //! request from ending a session that has not begun, and tells everyone at once when the input is over.
 
+use std::collections::HashSet;
 use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::StreamExt;
 use rmcp::RoleServer;
-use rmcp::model::{ClientRequest, ErrorCode, JsonRpcMessage};
+use rmcp::model::{ClientNotification, ClientRequest, ErrorCode, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
@@ -42,6 +44,8 @@ pub struct Stdio {
     recovering: bool,
     /// Whether a request has begun a session.
     begun: bool,
+    /// The requests that have no answer yet.
+    running: Arc<Mutex<HashSet<RequestId>>>,
     ended: CancellationToken,
 }
 
@@ -60,6 +64,7 @@ impl Stdio {
             output,
             recovering: false,
             begun: false,
+            running: Arc::default(),
             ended,
         }
     }
@@ -68,6 +73,34 @@ impl Stdio {
     /// nothing to complain to.
     fn complain(&self, message: &Value) {
         let _ = self.output.try_send((line(message), None));
+    }
+
+    /// The SDK tells requests apart by their ids alone: of two with one id it would answer one.
+    fn accepts(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> bool {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        match message {
+            JsonRpcMessage::Request(request) => {
+                if running.insert(request.id.clone()) {
+                    return true;
+                }
+                drop(running);
+                let id = serde_json::to_value(&request.id).unwrap_or_default();
+                let what = "A request with this id has no answer yet";
+                self.complain(&error(id, INVALID_REQUEST, what));
+                false
+            }
+            // It gets none any more.
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    running.remove(id);
+                }
+                true
+            }
+            _ => true,
+        }
     }
 
     /// Before a session begins, the SDK takes anything but a request for the end of it.
@@ -112,6 +145,15 @@ impl Transport<RoleServer> for Stdio {
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let answered = match &item {
+            JsonRpcMessage::Response(answer) => Some(&answer.id),
+            JsonRpcMessage::Error(answer) => answer.id.as_ref(),
+            _ => None,
+        };
+        if let Some(id) = answered {
+            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            running.remove(id);
+        }
         let output = self.output.clone();
         let unheard = self.ended.is_cancelled() && tells_of_the_end(&item);
         async move {
@@ -135,7 +177,11 @@ impl Transport<RoleServer> for Stdio {
             let _ = self.output.reserve().await;
             match self.lines.next().await {
                 Some(Ok(line)) => match read(&line) {
-                    Read::Message(message) if self.admits(&message) => return Some(*message),
+                    Read::Message(message) if self.admits(&message) => {
+                        if self.accepts(&message) {
+                            return Some(*message);
+                        }
+                    }
                     Read::Message(_) | Read::Nothing => {}
                     Read::Wrong(answer) => self.complain(&answer),
                 },
@@ -196,6 +242,8 @@ fn read(line: &[u8]) -> Read {
         .get("method")
         .and_then(Value::as_str)
         .map(str::to_owned);
+    let answers =
+        method.is_none() && (object.contains_key("result") || object.contains_key("error"));
     let id = object.get("id").cloned();
     if id.as_ref().is_some_and(|id| !is_id(id)) {
         let what = "An id is a string or an integer";
@@ -212,8 +260,8 @@ fn read(line: &[u8]) -> Read {
             Read::Wrong(error(id.unwrap_or_default(), INVALID_PARAMS, &what))
         }
         Ok(message) => Read::Message(Box::new(message)),
-        // A notification is never answered.
-        Err(_) if id.is_none() && method.is_some() => Read::Nothing,
+        // A notification is never answered, and neither is an answer.
+        Err(_) if (id.is_none() && method.is_some()) || answers => Read::Nothing,
         Err(problem) => {
             let what = format!("Not a JSON-RPC 2.0 message ({problem})");
             Read::Wrong(error(id.unwrap_or_default(), INVALID_REQUEST, &what))

@@ -25,6 +25,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::channel::{Answer, Channel, FromVm, Listener, ToVm};
+use crate::consent::Said;
 use crate::install::Install;
 use crate::lock;
 use crate::options::Options;
@@ -87,9 +88,22 @@ impl Stopper {
 /// A call that has no answer yet.
 struct Pending {
     /// Taken when it is sent to the VM.
-    work: Option<(String, Map<String, Value>)>,
+    work: Option<Work>,
     answer: oneshot::Sender<Result<Answer, String>>,
     doing: watch::Sender<Doing>,
+}
+
+/// What a call is to do.
+#[derive(Debug, Clone)]
+pub struct Work {
+    /// The tool.
+    pub name: String,
+    /// Its arguments.
+    pub arguments: Map<String, Value>,
+    /// Whether a denial may come with a question.
+    pub ask: bool,
+    /// What a person said to the question.
+    pub said: Option<Said>,
 }
 
 /// What happens to a call.
@@ -147,12 +161,12 @@ impl Tools {
     }
 
     /// Sends a call.
-    pub fn call(&self, name: String, arguments: Map<String, Value>) -> Call {
+    pub fn call(&self, work: Work) -> Call {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
         let (doing, seen) = watch::channel(Doing::default());
         let pending = Pending {
-            work: Some((name, arguments)),
+            work: Some(work),
             answer,
             doing,
         };
@@ -269,7 +283,7 @@ impl Keeper {
             return;
         };
         for (id, call) in &mut self.calls {
-            if let Some((name, arguments)) = call.work.take() {
+            if let Some(work) = call.work.take() {
                 call.doing.send_replace(Doing {
                     begun: true,
                     text: String::new(),
@@ -277,8 +291,10 @@ impl Keeper {
                 let id = *id;
                 vm.send(&ToVm::Call {
                     id,
-                    name,
-                    arguments,
+                    name: work.name,
+                    arguments: work.arguments,
+                    ask: work.ask,
+                    said: work.said,
                 })
                 .await;
             }

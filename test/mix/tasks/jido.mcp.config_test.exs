@@ -57,6 +57,7 @@ defmodule Mix.Tasks.Jido.Mcp.ConfigTest do
     assert refused(["--tier", "root"]) =~ "--tier takes one of"
     assert refused(["--consent", "iex_eval"]) =~ "--consent takes a tool's name"
     assert refused(["--format", "toml"]) =~ "--format takes one of"
+    assert refused(["--ask", "always"]) =~ "--ask takes one of"
     assert refused(["--name", "a b"]) =~ "--name takes up to 40"
     assert refused(["--no-such-option"]) =~ "--no-such-option"
     assert refused(["shop"]) =~ "unknown argument: shop"

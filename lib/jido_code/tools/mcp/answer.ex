@@ -24,7 +24,7 @@ defmodule JidoCode.Tools.MCP.Answer do
 
   @type t :: %{String.t() => term()}
 
-  @doc "The answer to a call that has its result. Options: `:structured` (default false)."
+  @doc "The answer to a call that has its result. Options: `:structured` (default false), `:spoken` (what a person said, for a denial)."
   @spec build(Call.t(), keyword()) :: t()
   def build(call, opts \\ [])
 
@@ -34,7 +34,9 @@ defmodule JidoCode.Tools.MCP.Answer do
     %{"text" => text, "structured" => structured, "error" => false}
   end
 
-  def build(%Call{result: {:error, text}} = call, _opts) when is_binary(text), do: failure(text <> hint(call))
+  def build(%Call{result: {:error, text}} = call, opts) when is_binary(text),
+    do: failure(text <> (opts[:spoken] || hint(call)))
+
   def build(%Call{result: {:error, reason}}, _opts), do: failure(inspect(reason))
 
   @doc "The answer that says why there is no result."

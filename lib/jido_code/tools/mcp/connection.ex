@@ -19,19 +19,26 @@ defmodule JidoCode.Tools.MCP.Connection do
   | VM | `{"type": "starting", "doing": text}` | what it does on its way |
   | VM | `{"type": "ready"}` | it takes calls |
   | VM | `{"type": "failed", "why": text}` | it can't, and ends |
-  | launcher | `{"type": "call", "id": n, "name": text, "arguments": {}}` | run a tool |
+  | launcher | `{"type": "call", "id": n, "name": text, "arguments": {}, "ask": bool, "said": word}` | run a tool; see below |
   | launcher | `{"type": "cancel", "id": n}` | end that call; no answer |
   | VM | `{"type": "progress", "id": n, "text": text}` | what a call does |
   | VM | `{"type": "lock"}` | let no other server compile this project |
   | launcher | `{"type": "locked"}` | none will |
   | VM | `{"type": "unlock"}` | another may |
-  | VM | `{"type": "answer", "id": n, "text": text, "structured": {} or null, "error": bool}` | its end |
+  | VM | `{"type": "answer", "id": n, "text": text, "structured": {} or null, "error": bool, "question": text}` | its end |
+
+  ## Consent in the conversation
+
+  A call that was denied for its tier or for want of consent is answered with a question (`JidoCode.Tools.MCP.Question`) when the
+  launcher can ask the person at the client (`"ask": true`). The launcher then makes the same call again with what was said:
+  `"once"`, `"session"` (the tool is granted as long as the session lives, not its tier), `"no"`, `"unanswered"`. Each of these is
+  an entry of the audit trail. The same call made again right after a no is a no, and nobody is asked.
   """
 
   use GenServer, restart: :temporary
 
   alias JidoCode.Tools.{JSON, SecureExecutor}
-  alias JidoCode.Tools.MCP.Answer
+  alias JidoCode.Tools.MCP.{Answer, Consent, Tools}
   alias JidoCode.Tools.Security.{AuditWatch, OutputSanitizer}
 
   @doc "Connects to the launcher's socket. The process lives as long as the channel."
@@ -73,7 +80,7 @@ defmodule JidoCode.Tools.MCP.Connection do
     Process.flag(:trap_exit, true)
 
     case :gen_tcp.connect({:local, path}, 0, [:binary, packet: 4, active: true, send_timeout: 30_000]) do
-      {:ok, socket} -> {:ok, %{socket: socket, context: nil, calls: %{}, lockers: []}}
+      {:ok, socket} -> {:ok, %{socket: socket, context: nil, calls: %{}, lockers: [], consent: Consent.new()}}
       {:error, reason} -> {:stop, reason}
     end
   end
@@ -140,14 +147,19 @@ defmodule JidoCode.Tools.MCP.Connection do
     :gen_tcp.close(state.socket)
   end
 
-  defp handle(%{"type" => "call", "id" => id, "name" => name, "arguments" => args}, %{context: %{}} = state)
+  defp handle(
+         %{"type" => "call", "id" => id, "name" => name, "arguments" => args} = message,
+         %{context: %{}} = state
+       )
        when is_integer(id) and is_binary(name) and is_map(args) do
     connection = self()
     context = Map.put(state.context, :progress, &send(connection, {:progress, id, &1}))
-    call = SecureExecutor.new(name, args, context)
+    {consent, context, spoken} = Consent.take(state.consent, message["said"], name, args, context)
+    call = Tools.call(name, args, context)
+    ask? = message["ask"] == true and not Consent.refused?(consent, name, args)
     # Linked, so that it ends with the connection even when that is killed.
-    pid = spawn_link(fn -> run(connection, id, call) end)
-    %{state | calls: Map.put(state.calls, id, %{pid: pid})}
+    pid = spawn_link(fn -> run(connection, id, call, ask?, spoken) end)
+    %{state | calls: Map.put(state.calls, id, %{pid: pid}), consent: consent}
   end
 
   defp handle(%{"type" => "cancel", "id" => id}, state) when is_map_key(state.calls, id),
@@ -161,9 +173,10 @@ defmodule JidoCode.Tools.MCP.Connection do
   # Its answer has crossed the cancellation.
   defp handle(%{"type" => "cancel"}, state), do: state
 
-  defp run(connection, id, call) do
-    answer = call |> SecureExecutor.execute() |> Answer.build(structured: call.context[:structured])
-    send(connection, {:answer, id, answer})
+  defp run(connection, id, call, ask?, spoken) do
+    call = SecureExecutor.execute(call)
+    answer = Answer.build(call, structured: call.context[:structured], spoken: spoken)
+    send(connection, {:answer, id, if(ask?, do: Consent.question(call, answer), else: answer)})
   end
 
   defp answer(state, id, answer) do

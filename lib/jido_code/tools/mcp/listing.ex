@@ -7,17 +7,19 @@ defmodule JidoCode.Tools.MCP.Listing do
 
       iex> listing = JidoCode.Tools.MCP.Listing.build("1.0.0")
       iex> Map.keys(listing)
-      ["instructions", "tools", "version"]
+      ["instructions", "tiers", "tools", "version"]
       iex> Enum.find(listing["tools"], &(&1["name"] == "grep_search"))["annotations"]
       %{"readOnlyHint" => true, "destructiveHint" => false, "idempotentHint" => true, "openWorldHint" => false}
   """
 
-  alias JidoCode.Tools.{Catalog, Definition}
+  alias JidoCode.Tools.Definition
+  alias JidoCode.Tools.MCP.Tools
 
   @instructions """
   Tools that work inside one running Elixir project: its Mix tasks and tests, its processes, supervisors and ETS tables, its \
-  documentation, its code, and commands in its folder. Prefer them to a shell: their results are structured, bounded and \
-  without secrets. All paths are relative to the project. A denied call says what is allowed; only a person can allow more.\
+  documentation, its code, and commands in its folder. Prefer them to a shell: results are short and bounded, known secrets are \
+  redacted, and nothing that a call starts outlives it. All paths are relative to the project. Searches, commands, tests and \
+  documentation work while the project does not compile. A denied call says what is allowed.\
   """
 
   @doc "The listing; `version` is the library's."
@@ -26,7 +28,8 @@ defmodule JidoCode.Tools.MCP.Listing do
     %{
       "version" => version,
       "instructions" => @instructions,
-      "tools" => Enum.map(Catalog.own(), &tool/1)
+      "tools" => Enum.map(Tools.all(), &tool/1),
+      "tiers" => Map.new(Tools.all(), &{&1.name, Atom.to_string(&1.tier)})
     }
   end
 

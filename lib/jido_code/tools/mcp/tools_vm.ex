@@ -9,27 +9,12 @@ defmodule JidoCode.Tools.MCP.ToolsVM do
   # What the session may do comes from the launcher's command line alone.
 
   alias JidoCode.Tools.{Console, SecureExecutor, SessionOptions}
-  alias JidoCode.Tools.MCP.{Connection, ProjectVM}
+  alias JidoCode.Tools.MCP.{Connection, Options, ProjectVM}
 
   # How long the project has to stop in order once the client is gone; the launcher waits a little longer.
   @grace_ms 1_000
 
-  # Of one person's agent; a host that serves many has lower ones.
-  @limits %{
-    read_only: {600, 60_000},
-    write: {300, 60_000},
-    execute: {120, 60_000},
-    privileged: {120, 60_000}
-  }
-
-  @switches [
-    socket: :string,
-    project: :string,
-    start: :boolean,
-    env: :keep,
-    read: :keep,
-    structured: :boolean
-  ]
+  @switches [socket: :string, project: :string]
 
   @doc "Serves until the launcher is gone. Never returns."
   @spec main() :: no_return()
@@ -38,13 +23,14 @@ defmodule JidoCode.Tools.MCP.ToolsVM do
     :code.del_path(~c".")
 
     {opts, arguments, invalid} =
-      OptionParser.parse(System.argv(), strict: @switches ++ SessionOptions.switches())
+      OptionParser.parse(System.argv(), strict: @switches ++ Options.switches() ++ SessionOptions.switches())
 
     {:ok, connection} = Connection.start(Keyword.fetch!(opts, :socket))
     monitor = Process.monitor(connection)
 
     with :ok <- understood(arguments, invalid),
-         :ok <- start(),
+         {:ok, configuration} <- Options.configuration(opts, Keyword.fetch!(opts, :project)),
+         :ok <- start(configuration),
          {:ok, context} <- SessionOptions.context(opts, defaults(opts)),
          {:ok, env} <- environment(Keyword.get_values(opts, :env)) do
       context = place(context, connection, env, opts)
@@ -56,7 +42,7 @@ defmodule JidoCode.Tools.MCP.ToolsVM do
     else
       {:error, why} ->
         # What is told is redacted first, which takes the library's application.
-        start()
+        start([])
         Connection.failed(connection, why)
     end
 
@@ -71,17 +57,20 @@ defmodule JidoCode.Tools.MCP.ToolsVM do
       {:error,
        "Unknown option, or one without its value: #{switch}. The options are: #{SessionOptions.usage()}"}
 
-  defp start do
+  defp start(configuration) do
     Console.logs_to_stderr()
-
-    if Application.get_env(:jido_code_tools, :tool_rate_limits) == nil,
-      do: Application.put_env(:jido_code_tools, :tool_rate_limits, @limits)
+    Application.put_all_env(jido_code_tools: configuration)
 
     case Application.ensure_all_started(:jido_code_tools) do
       {:ok, _started} -> :ok
-      {:error, {_app, reason}} -> {:error, "The tools can't be started: #{inspect(reason, limit: 20)}"}
+      {:error, {_app, reason}} -> {:error, "The tools can't be started: #{reason(reason)}"}
     end
   end
+
+  defp reason({:bad_return, {_mfa, {:EXIT, {exception, _stacktrace}}}}) when is_exception(exception),
+    do: Exception.message(exception)
+
+  defp reason(other), do: inspect(other, limit: 20)
 
   defp defaults(opts) do
     id = 12 |> :crypto.strong_rand_bytes() |> Base.encode16(case: :lower)
