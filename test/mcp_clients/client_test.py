@@ -131,7 +131,7 @@ class Checks:
             await server.started(progress)
             self.assertTrue(any("ompiling" in message for message in messages), messages)
 
-            self.assertEqual([tool["name"] for tool in tools], NAMES)
+            self.assertEqual(sorted(tool["name"] for tool in tools), sorted(NAMES))
             self.assertEqual(await server.tools(), tools)
             for tool in tools:
                 self.assertLessEqual(HINTS, tool["annotations"].keys())

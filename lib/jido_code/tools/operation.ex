@@ -26,6 +26,7 @@ defmodule JidoCode.Tools.Operation do
   """
 
   alias JidoCode.Tools.{Arguments, Definition, Remote, Telemetry}
+  alias JidoCode.Tools.MCP.ProjectVM
 
   # Labels come from the model and go to whoever listens.
   @max_label 100
@@ -95,9 +96,10 @@ defmodule JidoCode.Tools.Operation do
     })
   end
 
-  # Where the work is done: there by the node's own library, or here on what the node lets be seen.
-  defp at(%{at_node: true} = spec, %{node: %Remote{} = node}, work) do
-    fn args, context -> Remote.call(node, spec.definition.handler, work, args, Map.delete(context, :node)) end
+  # Where the work is done: there by the node's own library, or here on what the node lets be seen. The place of an MCP server's
+  # project is a VM that is no node.
+  defp at(%{at_node: true} = spec, %{node: %place{} = node}, work) when place in [Remote, ProjectVM] do
+    fn args, context -> place.call(node, spec.definition.handler, work, args, Map.delete(context, :node)) end
   end
 
   defp at(%{at_node: true}, %{node: node}, _work) when node != nil do

@@ -36,9 +36,10 @@ defmodule JidoCode.Tools.MCP.ProjectVM do
     %__MODULE__{keeper: keeper, root: root, env: env}
   end
 
-  @doc "Runs a handler there, as `JidoCode.Tools.Remote.call/4` does on a node."
-  @spec call(t(), module(), map(), map()) :: {:ok, map()} | {:error, String.t() | {:timeout, String.t()}}
-  def call(%__MODULE__{} = vm, FetchDocs, args, context) do
+  @doc "Runs a handler there, as `JidoCode.Tools.Remote.call/5` does on a node; its work is never done here."
+  @spec call(t(), module(), Remote.work(), map(), map()) ::
+          {:ok, map()} | {:error, String.t() | {:timeout, String.t()}}
+  def call(%__MODULE__{} = vm, FetchDocs, _work, args, context) do
     cond do
       here?(args["module"]) -> FetchDocs.execute(args, context)
       Keeper.ready?(vm.keeper) -> ask(vm, FetchDocs, args, context)
@@ -46,7 +47,7 @@ defmodule JidoCode.Tools.MCP.ProjectVM do
     end
   end
 
-  def call(vm, handler, args, context), do: ask(vm, handler, args, context)
+  def call(vm, handler, _work, args, context), do: ask(vm, handler, args, context)
 
   defp ask(vm, handler, args, context) do
     Keeper.ask(vm.keeper, %{
