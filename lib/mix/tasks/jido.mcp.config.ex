@@ -28,6 +28,7 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
     * `--fence FENCE` - `required` (default): nothing runs where this machine gives no whole fence; `best-effort`: as far as it can;
       `off`. See `mix jido.doctor`
     * `--config FILE` - the library's configuration for the server, as `config :jido_code_tools` in a file outside the project
+    * `--audit-file FILE` - writes the audit trail to a file outside the project; `mix jido.audit` shows it
     * `--structured` - results also as data; clients that find data drop the text, which is shorter
     * `--no-start` - compiles the project without starting it
     * the options of the session, checked here and put into the command: `JidoCode.Tools.SessionOptions`. Without any, the
@@ -107,7 +108,11 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
   defp found(opts) do
     given = for {:read, folder} <- opts, do: Path.expand(folder)
     read = for folder <- Enum.uniq(given ++ path_dependencies()), do: {:read, folder}
-    opts = if opts[:config], do: Keyword.update!(opts, :config, &Path.expand/1), else: opts
+
+    opts =
+      for {key, value} <- opts,
+          do: {key, if(key in [:config, :audit_file], do: Path.expand(value), else: value)}
+
     Keyword.delete(opts, :read) ++ read
   end
 

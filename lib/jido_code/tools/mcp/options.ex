@@ -10,7 +10,8 @@ defmodule JidoCode.Tools.MCP.Options do
     read: :keep,
     ask: :string,
     fence: :string,
-    config: :string
+    config: :string,
+    audit_file: :string
   ]
   @fences %{"required" => :required, "best-effort" => :best_effort, "off" => :off}
 
@@ -27,20 +28,21 @@ defmodule JidoCode.Tools.MCP.Options do
   def switches, do: @switches
 
   @doc """
-  The library's configuration that they make, for the project in `root`: `--fence`, `--read`, and what the file of `--config` says
+  The library's configuration that they make, for the project in `root`: `--fence`, `--read`, `--audit-file`, and what the file of `--config` says
   under `config :jido_code_tools`.
   """
   @spec configuration(keyword(), Path.t()) :: {:ok, keyword()} | {:error, String.t()}
   def configuration(opts, root) do
     with {:ok, fence} <- fence(Keyword.get(opts, :fence)),
          :ok <- ask(Keyword.get(opts, :ask, "denied")),
+         {:ok, trail} <- trail(opts[:audit_file], root),
          {:ok, read} <- folders(Keyword.get_values(opts, :read)),
          {:ok, configured} <- file(opts[:config], root) do
       configured =
         configured
         |> Keyword.put_new(:tool_rate_limits, @limits)
         |> Keyword.put_new(:command_confinement, :required)
-        |> Keyword.merge(fence)
+        |> Keyword.merge(fence ++ trail)
 
       {:ok,
        if(read == [],
@@ -66,6 +68,16 @@ defmodule JidoCode.Tools.MCP.Options do
     case Enum.reject(paths, &(Path.type(&1) == :absolute and File.dir?(&1))) do
       [] -> {:ok, Enum.map(paths, &Path.expand/1)}
       [path | _rest] -> {:error, "--read takes the absolute path of a folder, got: #{path}"}
+    end
+  end
+
+  defp trail(nil, _root), do: {:ok, []}
+
+  defp trail(path, root) do
+    cond do
+      Path.type(path) != :absolute -> {:error, "--audit-file takes an absolute path, got: #{path}"}
+      inside?(real(path), real(root)) -> {:error, "--audit-file #{path}: commands may write the project"}
+      true -> {:ok, [audit_file: path]}
     end
   end
 
