@@ -37,6 +37,12 @@ const HOSTILE: &[&str] = &[
     "-----BEGIN RSA PRIVATE KEY-----\n",
     "\u{1b}[31m",
     "115, ",
+    "Cookie: a=\\",
+    "authorization: \\",
+    "token=[",
+    "password: ",
+    "| password | token |\n",
+    "{\"name\":\"DB_PASSWORD\",",
 ];
 
 fn redact(sanitizer: &Sanitizer, name: &str, text: &[u8]) {

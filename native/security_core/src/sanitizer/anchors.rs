@@ -36,6 +36,7 @@ pub(crate) enum Whole {
 /// Pieces that must occur as they are.
 #[rustfmt::skip]
 static EXACT: &[(&[&[u8]], Detector)] = &[
+    (&[b"AUTH"], commands::auth),
     (&[b"://"], url::plain),
     (&[b":\\/\\"], url::escaped),
     (&[b"hin:"], url::oracle),
@@ -45,10 +46,12 @@ static EXACT: &[(&[&[u8]], Detector)] = &[
     // The beginnings of DER keys, and of OpenSSH's, in base64.
     (&[b"MIIE", b"MIIJ", b"MIIB", b"MIIC", b"MIIG", b"MIIF", b"MIIH", b"MHcC", b"MHQC", b"MC4C", b"MIGH", b"MIGE", b"MIHc",
        b"MIG2", b"MIGk", b"MIHu", b"MFEC", b"b3Bl"], pem::der),
+    (&[b"RUE\t", b"LSE\t"], commands::cookie_file),
+    (&[b"eKey"], pem::record),
     (&[b"Line"], pem::putty),
     (&[b"kty"], pem::jwk),
     (&[b"eyJ"], jwt),
-    (&[b" -p", b" -u ", b"\"-u\"", b"-use", b" -a ", b" -P ", b" -w "], commands::option),
+    (&[b" -p", b" -u ", b"\"-u\"", b"-use", b" -a ", b" -P ", b" -w ", b" -N "], commands::option),
     // The usual ports of PostgreSQL and of its poolers.
     (&[b":*:", b":543", b":643"], commands::pgpass),
 ];
@@ -57,7 +60,8 @@ static EXACT: &[(&[&[u8]], Detector)] = &[
 #[rustfmt::skip]
 static ANY_CASE: &[(&[&[u8]], Detector)] = &[
     (&[b"pass", b"pwd", b"secr", b"toke", b"key", b"auth", b"cred", b"salt", b"cook", b"dsn", b"_pat", b"_sas", b"webh", b"hmac",
-       b"nonc", b"mnem", b"phra", b"pswd", b"jwt", b"sig=", b"ure=", b"ode=", b"ctio", b"rinf", b"gner", b"comb", b"pw=", b"pw:"],
+       b"nonc", b"mnem", b"phra", b"pswd", b"jwt", b"sig=", b"ure=", b"ode=", b"ctio", b"rinf", b"gner", b"comb", b"pw=",
+       b"pw:", b"pw ", b"pw\"", b"pw'", b"pw,", b"pw<", b"pw\\", b"psk="],
      telling_word),
     (&[b":aa"], runs::telegram),
     (&[b"bear"], bearer),
@@ -88,7 +92,11 @@ pub(crate) fn table(fields: &[String]) -> (Vec<Piece>, Vec<Anchor>) {
         anchors.push(anchor);
     };
     let families = FAMILIES.iter().enumerate();
-    for (i, family) in families.filter(|(_, f)| f.prefix.len() > 2) {
+    // A prefix of one letter only is left to the runs: as a piece it would hit at every byte of padding.
+    let anchored = |f: &super::families::Family| {
+        f.prefix.len() > 2 && f.prefix.bytes().any(|b| b != f.prefix.as_bytes()[0])
+    };
+    for (i, family) in families.filter(|(_, f)| anchored(f)) {
         let (piece, offset) = rarest_four(family.prefix.as_bytes());
         let anchor = Anchor::Family(i as u16, offset);
         add(anchor, &|id| Piece::exact(piece, id));

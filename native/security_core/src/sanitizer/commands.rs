@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 static COMMANDS: &[(&str, &[u8])] = &[
     ("curl", b"u"), ("wget", b"u"), ("http ", b"u"), ("mysql", b"g"), ("mariadb", b"g"), ("sshpass", b"gp"), ("7z", b"g"), ("docker login", b"p"),
     ("podman login", b"p"), ("skopeo login", b"p"), ("mongo", b"p"), ("helm ", b"p"), ("cf login", b"p"), ("az login", b"p"), ("sqlcmd", b"pP"), ("redis-cli", b"a"),
-    ("bcp ", b"P"), ("ldap", b"wP"),
+    ("bcp ", b"P"), ("ldap", b"wP"), ("http", b"a"), ("https", b"a"), ("ssh-keygen", b"N"),
 ];
 
 /// The longest line of a pgpass file, from the port on.
@@ -68,7 +68,8 @@ pub(crate) fn option(scan: &mut Scan, at: usize) {
     if !searcher().find_iter(lead).any(takes) {
         return;
     }
-    if wanted == b'u' {
+    let pair = wanted == b'a' && !memchr::memmem::find(lead, b"redis").is_some();
+    if wanted == b'u' || pair {
         return user_and_password(scan, value);
     }
     let (start, end) = argument(text, value);
@@ -120,6 +121,9 @@ fn argument(text: &[u8], at: usize) -> (usize, usize) {
 /// `-passin pass:X`, `-passout pass:X`: openssl's way.
 pub(crate) fn openssl_pass(scan: &mut Scan, at: usize) -> bool {
     let text = scan.text;
+    if text[at..].starts_with(b"passwd") && passwd(scan, at) {
+        return true;
+    }
     if !text[at..].starts_with(b"pass:")
         || !(text[..at].ends_with(b"in ")
             || text[..at].ends_with(b"out ")
@@ -133,6 +137,112 @@ pub(crate) fn openssl_pass(scan: &mut Scan, at: usize) -> bool {
         scan.add(at + 5, end, Rule::CommandLine, 1);
     }
     true
+}
+
+/// `echo "user:password" | chpasswd`, `htpasswd -b file user password`.
+fn passwd(scan: &mut Scan, at: usize) -> bool {
+    let text = scan.text;
+    let start = at.saturating_sub(2);
+    if text[start..].starts_with(b"chpasswd") {
+        let lead = line_lead(text, start, MAX_LEAD).trim_ascii_end();
+        let Some(echo) = lead.strip_suffix(b"|").map(<[u8]>::trim_ascii_end) else {
+            return false;
+        };
+        let from = start - line_lead(text, start, MAX_LEAD).len();
+        let quoted = echo
+            .iter()
+            .rev()
+            .take_while(|b| matches!(b, b'"' | b'\''))
+            .count();
+        if let Some(colon) = memchr::memrchr(b':', &echo[..echo.len() - quoted]) {
+            let value = &echo[colon + 1..echo.len() - quoted];
+            if is_argument(value) && !value.contains(&b' ') {
+                scan.add(
+                    from + colon + 1,
+                    from + echo.len() - quoted,
+                    Rule::CommandLine,
+                    1,
+                );
+            }
+        }
+        return true;
+    }
+    let Some(options) = text[start..]
+        .strip_prefix(b"htpasswd -")
+        .filter(|o| !o.is_empty())
+    else {
+        return false;
+    };
+    let mut at = text.len() - options.len() + run_end_capped(options, 0, ALPHA, 8);
+    if !options[..run_end_capped(options, 0, ALPHA, 8)].contains(&b'b') {
+        return false;
+    }
+    // The file, the user's name, the password.
+    for _ in 0..2 {
+        at = bare(text, skip_blanks(text, at, 8), Until::Blank).end;
+    }
+    let (start, end) = argument(text, skip_blanks(text, at, 8));
+    scan.spend(end.saturating_sub(start) + 64);
+    if is_argument(&text[start..end]) {
+        scan.add(start, end, Rule::CommandLine, 1);
+    }
+    true
+}
+
+/// A line of a cookie file: host, flag, path, flag, time, name and value with tabs between. One flag stands at `at`.
+pub(crate) fn cookie_file(scan: &mut Scan, at: usize) {
+    let text = scan.text;
+    let start = at - line_lead(text, at, 400).len();
+    let rest = &text[start..text.len().min(start + 4096)];
+    let line = &rest[..memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len())];
+    scan.spend(line.len());
+    let mut fields = line.split(|&b| b == b'\t');
+    let [_, sub, _, secure, time, _, value] =
+        std::array::from_fn(|_| fields.next().unwrap_or_default());
+    let flag = |field: &[u8]| field == b"TRUE" || field == b"FALSE";
+    if flag(sub)
+        && flag(secure)
+        && all(time, D)
+        && !time.is_empty()
+        && fields.next().is_none()
+        && value.len() >= 6
+    {
+        let from = start + line.len() - value.len();
+        if any(value, D) && !is_placeholder(value) {
+            scan.add(from, start + line.len(), Rule::Cookie, 1);
+        }
+    }
+}
+
+/// `AUTH password`, `AUTH user password`: how a Redis client says who it is.
+pub(crate) fn auth(scan: &mut Scan, at: usize) {
+    let text = scan.text;
+    let lead = line_lead(text, at, 80).trim_ascii_end();
+    let typed = lead.is_empty()
+        || lead.ends_with(b">")
+        || lead.ends_with(b"redis-cli")
+        || lead.ends_with(b"redis>");
+    if !typed || text.get(at + 4) != Some(&b' ') {
+        return;
+    }
+    let line = &text[at + 5..text.len().min(at + 205)];
+    let line = &line[..line
+        .iter()
+        .position(|&b| matches!(b, b'\n' | b'\r'))
+        .unwrap_or(line.len())];
+    scan.spend(2 * line.len());
+    let mut words = line.split(|&b| b == b' ').filter(|word| !word.is_empty());
+    let last = match (words.next(), words.next(), words.next()) {
+        (Some(_), Some(password), None) => password,
+        (Some(password), None, None) => password,
+        _ => return,
+    };
+    let start = at + 5 + (last.as_ptr() as usize - line.as_ptr() as usize);
+    let (start, end) = argument(text, start);
+    if is_argument(&text[start..end]) && end - start >= 3 {
+        scan.add(start, end, Rule::CommandLine, 1);
+        scan.value_until = scan.value_until.max(end);
+    }
 }
 
 /// `IDENTIFIED BY '…'`, also `IDENTIFIED WITH plugin BY '…'`, from the `BY` on.

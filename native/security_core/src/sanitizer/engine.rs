@@ -8,11 +8,16 @@ use super::anchors::{Anchor, Speller, Whole, detect, table};
 use super::prefilter::{BATCH, Batch, Prefilter, long_runs};
 use super::rules::Rule;
 use super::scan::{Found, Scan, WINDOW};
-use super::shape::*;
+use super::shape::{ALNUM, D, DASH, DOT, is, run_end};
 use super::{runs, view};
 use std::collections::HashSet;
 
 const _: () = assert!(BATCH >= 64);
+
+/// Of a stretch that can't be judged words from this length on go.
+pub(crate) const LONG_WORD: usize = 8;
+/// Where there is none of them, words from this length on.
+pub(crate) const WORD: usize = 3;
 
 /// Something invisible stands here: the text must be read as a reader sees it.
 pub(crate) struct Unseen {
@@ -48,22 +53,37 @@ impl Engine {
         }
     }
 
-    /// Every word of eight bytes and more, for a text that can't be judged.
-    pub(crate) fn words(&self, text: &[u8]) -> Vec<Found> {
+    /// Every word of `shortest` bytes and more, for a text that can't be judged.
+    pub(crate) fn words(&self, text: &[u8], shortest: usize) -> Vec<Found> {
         let mut scan = Scan::new(text, &self.fields);
-        redact_words(&mut scan, 0, text.len());
+        redact_words(&mut scan, 0, text.len(), shortest);
         scan.found
     }
 
     /// Walks over the scan's text from `from` on. The scan is the caller's, for moving one costs as much as walking over a
     /// short text.
-    pub(crate) fn walk(&self, scan: &mut Scan, from: usize, walk: Walk) -> Result<(), Unseen> {
+    ///
+    /// `near` are places in ascending order: where there are some, only their windows and the neighbours are walked.
+    pub(crate) fn walk(
+        &self,
+        scan: &mut Scan,
+        from: usize,
+        walk: Walk,
+        near: &[usize],
+    ) -> Result<(), Unseen> {
         let text = scan.text;
         let mut batch = Batch::new();
         let mut at = from;
         let mut runs_from = from;
         while at < text.len() {
             let end = text.len().min((at / WINDOW + 1) * WINDOW);
+            let next = near.partition_point(|&place| place + WINDOW < at);
+            let far = near.get(next).is_none_or(|&place| place > end + WINDOW);
+            if far && !near.is_empty() {
+                at = end;
+                runs_from = runs_from.max(at);
+                continue;
+            }
             scan.enter_window();
             // A piece is up to four bytes long, and may reach over the window's end.
             let readable = &text[..text.len().min(end + 3)];
@@ -96,7 +116,7 @@ impl Engine {
                 continue;
             }
             if scan.exhausted() {
-                redact_words(scan, at, end);
+                redact_words(scan, at, end, LONG_WORD);
                 scan.given_up = end;
                 continue;
             }
@@ -122,7 +142,7 @@ impl Engine {
         let lines = speller(scan, at, &mut bytes);
         if !lines.is_empty() && bytes.len() >= 12 {
             let mut inner = Scan::new(&bytes, &self.fields);
-            if self.walk(&mut inner, 0, Walk::Nested).is_ok() {
+            if self.walk(&mut inner, 0, Walk::Nested, &[]).is_ok() {
                 for found in &inner.found {
                     let first = lines.partition_point(|line| line.shown <= found.start);
                     let after = lines.partition_point(|line| line.shown < found.end);
@@ -156,7 +176,7 @@ fn invisible(text: &[u8], at: usize) -> Option<usize> {
 
 /// The fallback of a window that spent its budget: every word of eight bytes and more goes, whatever it is. Escapes, numbers
 /// and the words of JSON stay, so that what was JSON remains JSON.
-fn redact_words(scan: &mut Scan, from: usize, to: usize) {
+fn redact_words(scan: &mut Scan, from: usize, to: usize, shortest: usize) {
     scan.over_budget = true;
     let text = scan.text;
     let inside = |b: u8| {
@@ -199,7 +219,7 @@ fn redact_words(scan: &mut Scan, from: usize, to: usize) {
         let number = word
             .iter()
             .all(|&b| is(b, D | DOT | DASH) || matches!(b, b'+' | b'e' | b'E' | b':'));
-        if word.len() >= 8 && !number {
+        if word.len() >= shortest && !number {
             scan.add(at, end, Rule::OverBudget, 0);
         }
         at = end;

@@ -16,6 +16,9 @@ pub(super) fn is_cookie(name: &[u8]) -> bool {
         || name.eq_ignore_ascii_case(b"set_cookie")
 }
 
+/// Servers refuse headers that are longer.
+const MAX_HEADER: usize = 8192;
+
 /// The text of a header's value: a literal's content, or the rest of the line.
 fn header_text(text: &[u8], at: usize) -> (usize, usize) {
     if let Some(literal) =
@@ -23,16 +26,13 @@ fn header_text(text: &[u8], at: usize) -> (usize, usize) {
     {
         return (literal.start, literal.end);
     }
-    let limit = text.len().min(at + 8192);
+    let limit = text.len().min(at + MAX_HEADER);
     let rest = &text[at..limit];
-    let mut end = rest
-        .iter()
-        .position(|&b| matches!(b, b'\n' | b'\r' | b'"' | b'`' | b'\''))
-        .unwrap_or(rest.len());
     // A written line break ends a header, too.
-    if let Some(escape) = memchr::memchr(b'\\', &rest[..end]) {
-        end = escape;
-    }
+    let end = rest
+        .iter()
+        .position(|&b| matches!(b, b'\n' | b'\r' | b'"' | b'`' | b'\'' | b'\\'))
+        .unwrap_or(rest.len());
     (at, at + end)
 }
 
@@ -86,11 +86,11 @@ pub(super) fn authorization(
     {
         return;
     }
-    if text.get(from) == Some(&b'{') {
+    if matches!(text.get(from), Some(b'{' | b'[')) {
         return pair(scan, from + 1);
     }
     let (start, end) = header_text(text, from);
-    scan.spend(end - start);
+    scan.spend(2 * (end - start) + 64);
     let value = &text[start..end];
     let word = run_end(value, 0, ALNUM | DASH);
     let scheme = &value[..word];
@@ -200,8 +200,8 @@ fn parameters(scan: &mut Scan, from: usize) -> bool {
 fn pair(scan: &mut Scan, from: usize) {
     let text = scan.text;
     let mut at = skip_blanks(text, from, 8);
-    let basic = text[at..].starts_with(b":basic");
-    if text.get(at) == Some(&b':') {
+    let basic = text[at..].starts_with(b":basic") || text[at..].starts_with(b"basic");
+    if matches!(text.get(at), Some(b':' | b'a'..=b'z')) {
         at = run_end_capped(text, at + 1, WORD, 24);
     } else if let Some(literal) = marked(text, at) {
         at = literal.after;
@@ -244,14 +244,18 @@ fn code_like(value: &[u8]) -> bool {
 pub(super) fn cookies(scan: &mut Scan, key: &Key, from: usize) {
     let text = scan.text;
     let (start, end) = header_text(text, from);
-    scan.spend(end - start);
+    scan.spend(4 * (end - start));
     let mut at = start;
     for part in text[start..end].split(|&b| b == b';').take(100) {
         let here = at;
         at += part.len() + 1;
+        scan.spend(100);
         let Some(equals) = memchr::memchr(b'=', part) else {
+            let bare = part.trim_ascii();
+            let number = judge::is_number(bare.strip_suffix(b",").unwrap_or(bare));
             if key.name.len() == 6
                 && part.len() == end - start
+                && !number
                 && quoted_is_secret(KeyClass::Token, key.name, part)
                 && !part
                     .trim_ascii()
@@ -329,6 +333,7 @@ pub(crate) fn bearer(scan: &mut Scan, at: usize) {
         Some(b' ' | b'\t') => skip_blanks(text, start, 8) - start,
         Some(b'+' | b':' | b'=') => 1 + skip_blanks(text, start + 1, 4) - start - 1,
         Some(b'%') if text[start..].starts_with(b"%20") => 3,
+        Some(b'.') if text[start..].starts_with(b".authorization.") => b".authorization.".len(),
         _ => return,
     };
     start += gap;
@@ -357,7 +362,7 @@ pub(crate) fn bearer(scan: &mut Scan, at: usize) {
             .rev()
             .take_while(|&&b| matches!(b, b'.' | b':'))
             .count();
-    scan.spend((end - start).min(512));
+    scan.spend(40 + 4 * (end - start).min(512));
     let value = &text[start..end];
     let digits = any(value, D) && any(value, ALPHA);
     let random = value.len() >= 8 && digits

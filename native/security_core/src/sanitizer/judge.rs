@@ -189,7 +189,7 @@ fn inside() -> &'static AhoCorasick {
 }
 
 /// Words that stand for "none", and types.
-fn is_keyword(value: &[u8]) -> bool {
+pub(super) fn is_keyword(value: &[u8]) -> bool {
     const WORDS: &[&[u8]] = &[
         b"nil",
         b"null",
@@ -303,7 +303,7 @@ fn is_keyword(value: &[u8]) -> bool {
     WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
-fn is_number(value: &[u8]) -> bool {
+pub(super) fn is_number(value: &[u8]) -> bool {
     const SUFFIXES: &[&[u8]] = &[
         b"u8", b"u16", b"u32", b"u64", b"usize", b"i8", b"i16", b"i32", b"i64", b"isize", b"ms",
         b"s", b"L", b"u", b"kb", b"mb",
@@ -315,12 +315,24 @@ fn is_number(value: &[u8]) -> bool {
         }
     }
     let body = value.strip_prefix(b"-").unwrap_or(value);
+    // `-1.5e+30`
+    let body = match body.iter().position(|&b| matches!(b, b'e' | b'E')) {
+        Some(e) if all(&body[..e], D | DOT) && e > 0 => {
+            let exponent = &body[e + 1..];
+            let digits = exponent.strip_prefix(b"+").or(exponent.strip_prefix(b"-"));
+            match digits.unwrap_or(exponent) {
+                digits if !digits.is_empty() && digits.len() <= 3 && all(digits, D) => &body[..e],
+                _ => body,
+            }
+        }
+        _ => body,
+    };
     !body.is_empty() && body.iter().all(|&b| is(b, D | DOT | US))
         || body.starts_with(b"0x") && all(&body[2..], HEX_ANY)
 }
 
 /// A path or a web address without credentials.
-fn is_path(value: &[u8]) -> bool {
+pub(super) fn is_path(value: &[u8]) -> bool {
     let rooted = value.starts_with(b"/")
         || value.starts_with(b"./")
         || value.starts_with(b"../")
@@ -456,10 +468,12 @@ pub(crate) fn is_identifier(value: &[u8]) -> bool {
         .strip_prefix(b":")
         .or(body.strip_prefix(b"@"))
         .unwrap_or(body);
-    let body = body
-        .strip_suffix(b"?")
-        .or(body.strip_suffix(b"!"))
-        .unwrap_or(body);
+    // `hunter22!` is no function's name.
+    let body = match body {
+        [.., b'0'..=b'9', b'!'] => return false,
+        [name @ .., b'?' | b'!'] => name,
+        _ => body,
+    };
     body.first().is_some_and(|&b| is(b, ALPHA | US))
         && body.iter().all(|&b| is(b, WORD | DOT | COLON))
         && surprise(body) < 60.max(4 * body.len() as i32)
@@ -496,7 +510,7 @@ pub(crate) fn quoted_is_secret(class: KeyClass, key: &[u8], value: &[u8]) -> boo
                 && !is_path(value)
                 && !is_prose(value)
                 && !names_key(key, value)
-                && (any(value, L) || !names_secret(value))
+                && !names_secret(value)
         }
         KeyClass::Secret => {
             value.len() >= 4
@@ -574,7 +588,7 @@ fn is_alphabet(value: &[u8]) -> bool {
 }
 
 /// A name of a secret, not the secret: `db-password`, `DB_PASSWORD`, `client_secret`.
-fn names_secret(value: &[u8]) -> bool {
+pub(super) fn names_secret(value: &[u8]) -> bool {
     let value = value.strip_prefix(b"\\n").unwrap_or(value);
     let value = value
         .strip_suffix(b"=")
@@ -588,7 +602,7 @@ fn names_secret(value: &[u8]) -> bool {
 }
 
 /// Labels repeat their key: `password: "Password"`, `secret: "client_secret"`.
-fn names_key(key: &[u8], value: &[u8]) -> bool {
+pub(super) fn names_key(key: &[u8], value: &[u8]) -> bool {
     let same = |a: &[u8], b: &[u8]| {
         a.iter()
             .filter(|b| b.is_ascii_alphanumeric())
@@ -650,22 +664,19 @@ pub(crate) fn bare_is_secret(class: KeyClass, key: &[u8], value: &[u8], place: P
                 let numbered = any(word, D)
                     && any(word, ALPHA)
                     && (class == KeyClass::Password || place.tight)
-                    && !word.contains(&b'_')
+                    && (!word.contains(&b'_')
+                        || count(word, D) >= 2 && class == KeyClass::Password)
                     && !(word.contains(&b'.') && count(word, D) < 2);
                 return all(word, WORD) && dotenv && value.len() >= 4
-                    || place.data && place.ends && numbered;
+                    || place.data && place.ends && numbered
+                    || class == KeyClass::Password && is_strong_word(word);
             }
-            let symbols = value.iter().any(|b| {
+            let symbols = value.iter().any(|&b| {
                 b.is_ascii_punctuation()
                     && !matches!(b, b'.' | b'_' | b'-' | b':' | b'?' | b'!' | b'*')
+                    || b >= 0x80
             });
-            let code = value
-                .iter()
-                .any(|b| matches!(b, b'(' | b')' | b'{' | b'}' | b'[' | b']'))
-                || value.ends_with(b":")
-                || value.windows(2).any(|w| w == b"->" || w == b"::")
-                || is_erlang(value);
-            !code
+            !is_code(value)
                 && value.len() >= 4
                 && (any(value, D) || symbols && place.data || looks_random(value, false))
                 && (class != KeyClass::Secret || surprise(value) > 0 || place.data && any(value, D))
@@ -685,6 +696,21 @@ pub(crate) fn bare_is_secret(class: KeyClass, key: &[u8], value: &[u8], place: P
                 && !is_identifier(value)
         }
     }
+}
+
+/// A word and three digits or more, as people choose a password: variables have fewer.
+fn is_strong_word(word: &[u8]) -> bool {
+    let digits = word.iter().rev().take_while(|&&b| is(b, D)).count();
+    digits >= 3 && word.len() >= digits + 3 && all(word, WORD)
+}
+
+/// Brackets, arrows and scopes: what goes on as code.
+pub(super) fn is_code(value: &[u8]) -> bool {
+    let bracket = |b: &u8| matches!(b, b'(' | b')' | b'{' | b'}' | b'[' | b']');
+    value.iter().any(bracket)
+        || value.ends_with(b":")
+        || value.windows(2).any(|w| w == b"->" || w == b"::")
+        || is_erlang(value)
 }
 
 #[cfg(test)]

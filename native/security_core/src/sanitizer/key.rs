@@ -1,5 +1,7 @@
 //! A name that tells of a secret: where it starts and ends, what it says, and what follows it.
 
+use super::assertion;
+use super::columns;
 use super::keys::{KeyClass, MAX_NAME, classify};
 use super::literal::Quote;
 use super::marks::mark_at;
@@ -7,6 +9,7 @@ use super::prose;
 use super::scan::Scan;
 use super::separator::{Separator, separator};
 use super::shape::*;
+use super::statement;
 use super::value::judge_value;
 
 /// The bytes of a name.
@@ -27,53 +30,36 @@ pub(crate) fn key(scan: &mut Scan, at: usize) {
     if at < scan.key_end {
         return;
     }
+    let Some((key, end)) = read(scan, at) else {
+        return;
+    };
     let text = scan.text;
-    let end = run_end_capped(text, at, NAME, MAX_NAME);
-    let left = at
-        - text[..at]
-            .iter()
-            .rev()
-            .take(MAX_NAME)
-            .take_while(|&&b| is(b, NAME))
-            .count();
-    scan.key_end = end;
-    scan.spend(end - left);
-    // The `n` of a written line break belongs to no name.
-    let mut start = left + escape_letters(&text[left.saturating_sub(1)..end], left > 0);
-    if start > at {
-        start = left;
-    }
-    let dashes = text[start..end].iter().take_while(|&&b| b == b'-').count();
-    start += text[start..end]
-        .iter()
-        .take_while(|&&b| matches!(b, b'-' | b'.' | b'_'))
-        .count();
-    let trail = text[start.min(end)..end]
-        .iter()
-        .rev()
-        .take_while(|&&b| matches!(b, b'-' | b'.'))
-        .count();
-    let end = end - trail;
-    if start >= end {
+    let form = columns::form(text, &key, scan.header_until);
+    let separated = separator(text, &key, end);
+    scan.spend(32);
+    if form.is_none() && says_nothing(text, &key, separated) {
         return;
     }
-    // `'$write_key'`: the dollar sign is no part of the name.
-    let dollar = start > 1 && text[start - 1] == b'$' && matches!(text[start - 2], b'"' | b'\'');
-    let quote = Quote::ending_at(text, start - usize::from(dollar) - dashes.min(start));
-    let before = if start > 0 { text[start - 1] } else { b'\n' };
-    let key = Key {
-        name: &text[start..end],
-        start,
-        dashes,
-        quote: quote.map(|(q, _)| q),
-        atom: before == b':',
-    };
-    let Some((separator, value, tight)) = separator(text, &key, end) else {
+    // A mark's own letters are no name.
+    if key.start > 0 && mark_at(text, key.start - 1).is_some() {
+        return;
+    }
+    scan.spend(LOOK);
+    let class = class(scan, &key, separated);
+    if class == KeyClass::None {
+        return;
+    }
+    if class >= KeyClass::Token {
+        if let Some(form) = form {
+            columns::header(scan, &key, form);
+        }
+        if statement::told(scan, &key, class) || assertion::sides(scan, &key, class) {
+            return;
+        }
+    }
+    let Some((separator, value, tight)) = separated else {
         return;
     };
-    if separator == Separator::Prose && prose::says_nothing(text, &key, value) {
-        return;
-    }
     // A quotation mark before a name that none closes began the string in which the key and its value stand.
     let closed = key.quote.is_some_and(|quote| match quote {
         Quote::Plain { .. } => Quote::open(text, end).is_some_and(|(mark, _)| mark == quote),
@@ -83,23 +69,81 @@ pub(crate) fn key(scan: &mut Scan, at: usize) {
         quote: key.quote.filter(|_| closed),
         ..key
     };
-    // A mark's own letters are no name.
-    if start > 0 && mark_at(text, start - 1).is_some() {
-        return;
-    }
-    let mut class = scan.class_of(key.name);
-    if class <= KeyClass::Weak {
-        class = class.max(two_words(text, start, key.name));
-    }
-    if class == KeyClass::None {
-        return;
-    }
-    // A URL's parameters are named tersely: `?key=…&sig=…`.
-    if class == KeyClass::Weak && tight && matches!(before, b'?' | b'&') {
-        class = KeyClass::Token;
-    }
-    scan.spend(64);
     judge_value(scan, &key, class, separator, value, tight);
+}
+
+/// What the separator, the classes and the look at a value cost at least, in bytes read.
+const LOOK: usize = 240;
+
+fn says_nothing(text: &[u8], key: &Key, separated: Option<(Separator, usize, bool)>) -> bool {
+    match separated {
+        None => !statement::may_tell(text, key) && !assertion::may_have_sides(text, key),
+        Some((Separator::Prose, value, _)) => prose::says_nothing(text, key, value),
+        Some(_) => false,
+    }
+}
+
+/// The name in which `at` stands, and where it ends.
+fn read<'t>(scan: &mut Scan<'t>, at: usize) -> Option<(Key<'t>, usize)> {
+    let text = scan.text;
+    let end = run_end_capped(text, at, NAME, MAX_NAME);
+    let lead = text[..at].iter().rev().take(MAX_NAME);
+    let left = at - lead.take_while(|&&b| is(b, NAME)).count();
+    scan.key_end = end;
+    scan.spend(end - left);
+    // The `n` of a written line break belongs to no name.
+    let mut start = left + escape_letters(&text[left.saturating_sub(1)..end], left > 0);
+    if start > at {
+        start = left;
+    }
+    let dashes = text[start..end].iter().take_while(|&&b| b == b'-').count();
+    // `[-name=…-]` is a word diff, not an option.
+    let dashes = if start > 0 && text[start - 1] == b'[' {
+        0
+    } else {
+        dashes
+    };
+    let joints = |b: &&u8| matches!(b, b'-' | b'.' | b'_');
+    start += text[start..end].iter().take_while(joints).count();
+    let trail = text[start.min(end)..end].iter().rev();
+    let end = end - trail.take_while(|&&b| matches!(b, b'-' | b'.')).count();
+    if start >= end {
+        return None;
+    }
+    // `'$write_key'`: the dollar sign is no part of the name.
+    let dollar = start > 1 && text[start - 1] == b'$' && matches!(text[start - 2], b'"' | b'\'');
+    let quote = Quote::ending_at(text, start - usize::from(dollar) - dashes.min(start));
+    let key = Key {
+        name: &text[start..end],
+        start,
+        dashes,
+        quote: quote.map(|(q, _)| q),
+        // `12:password: …` is a line's number, not an atom.
+        atom: start > 0 && text[start - 1] == b':' && (start == 1 || !is(text[start - 2], ALNUM)),
+    };
+    Some((key, end))
+}
+
+/// What the name says, with the word before it and the place in which it stands.
+fn class(scan: &Scan, key: &Key, separated: Option<(Separator, usize, bool)>) -> KeyClass {
+    let text = scan.text;
+    let class = scan.class_of(key.name);
+    if class > KeyClass::Weak {
+        return class;
+    }
+    let class = match two_words(text, key.start, key.name) {
+        // `Cache key`: the word before says that it is none.
+        Some(KeyClass::None) => return KeyClass::None,
+        Some(more) => class.max(more),
+        None => class,
+    };
+    // A URL's parameters are named tersely: `?key=…&sig=…`.
+    let tight = separated.is_some_and(|(_, _, tight)| tight);
+    let before = key.start.checked_sub(1).map_or(b'\n', |i| text[i]);
+    if class == KeyClass::Weak && tight && matches!(before, b'?' | b'&') {
+        return KeyClass::Token;
+    }
+    class
 }
 
 /// How many letters and digits at the start of a name belong to an escape before it: `\n`, `\u0022`, `%22`.
@@ -113,26 +157,34 @@ fn escape_letters(text: &[u8], preceded: bool) -> usize {
     }
 }
 
-/// `API key`, `secret access key`: the word before a key in prose.
-fn two_words(text: &[u8], start: usize, name: &[u8]) -> KeyClass {
+/// `API key`, `secret access key`: what the word before a key in prose makes of it, if it makes anything.
+fn two_words(text: &[u8], start: usize, name: &[u8]) -> Option<KeyClass> {
     if start < 3 || text[start - 1] != b' ' || name.len() > 24 {
-        return KeyClass::None;
+        return None;
     }
-    let from = start
-        - 1
-        - text[..start - 1]
-            .iter()
-            .rev()
-            .take(24)
-            .take_while(|&&b| is(b, WORD))
-            .count();
+    let lead = text[..start - 1].iter().rev().take(24);
+    let from = start - 1 - lead.take_while(|&&b| is(b, WORD)).count();
     let mut joined = [0u8; 64];
     let (first, length) = (&text[from..start - 1], start - 1 - from + 1 + name.len());
     if first.is_empty() || length > joined.len() {
-        return KeyClass::None;
+        return None;
     }
     joined[..first.len()].copy_from_slice(first);
     joined[first.len()] = b'_';
     joined[first.len() + 1..length].copy_from_slice(name);
-    classify(&joined[..length])
+    let both = classify(&joined[..length]);
+    (both != KeyClass::None || is_plain_key(first)).then_some(both)
+}
+
+/// `Cache key`, `primary key`.
+fn is_plain_key(word: &[u8]) -> bool {
+    const WORDS: &[&[u8]] = &[
+        b"cache",
+        b"foreign",
+        b"partition",
+        b"primary",
+        b"public",
+        b"sort",
+    ];
+    WORDS.iter().any(|plain| word.eq_ignore_ascii_case(plain))
 }

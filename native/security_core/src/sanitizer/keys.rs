@@ -714,6 +714,8 @@ fn judge(words: &Words, at: usize) -> Verdict {
             Password
         }
         b"setcookie" => Password,
+        b"psk" if alone || matches!(before, b"wpa" | b"wifi" | b"ike" | b"ipsec") => Password,
+        b"passe" => Password,
         b"signer" => Token,
         b"team" if before == b"honeycomb" => Token,
         b"tokens" | b"jwt" | b"bearer" | b"cookie" | b"cookies" | b"credential"
@@ -733,7 +735,8 @@ fn judge(words: &Words, at: usize) -> Verdict {
             if is_plain_key_of(before) {
                 return Verdict::Harmless;
             }
-            if is_secret_key_of(before) {
+            // `VENDOR_KEY`: in capitals it is a setting, and its owner's name says whose key it is.
+            if is_secret_key_of(before) || words.screaming && words.len == 2 && word == b"key" {
                 Token
             } else {
                 Weak

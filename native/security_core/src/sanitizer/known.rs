@@ -1,4 +1,7 @@
-//! Exact values: secrets that this node already knows, found verbatim and in the forms in which programs print them.
+//! Exact values: secrets that this node already knows, found verbatim and in the spellings in which programs print them.
+//!
+//! A spelling's first bytes are searched for, all at once; from there the text is followed with the value in hand, over line
+//! breaks, escapes and what stands between the bytes of a dump.
 
 use super::shape::{ALPHA, D, any, distinct, looks_random};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
@@ -8,7 +11,41 @@ use std::fmt;
 #[derive(Clone)]
 pub struct KnownSecrets {
     searcher: Option<AhoCorasick>,
+    /// What each of the searcher's patterns begins or ends.
+    anchors: Vec<Anchor>,
+    spellings: Vec<Spelling>,
     values: usize,
+}
+
+/// What a pattern of the searcher is to a spelling.
+#[derive(Clone, Copy)]
+enum Anchor {
+    /// Its first bytes.
+    First(u32),
+    /// Its last bytes, for a text that was cut off in front.
+    Last(u32),
+}
+
+/// A way to print a value.
+#[derive(Clone)]
+struct Spelling {
+    bytes: Vec<u8>,
+    alphabet: Alphabet,
+    /// So random that a piece of it tells.
+    random: bool,
+}
+
+/// What may stand between the bytes of a spelling, and in their place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Alphabet {
+    /// The value itself: any of its bytes may be escaped, and a line break may stand anywhere.
+    Plain,
+    /// Base64: wrapped lines.
+    Wrapped,
+    /// Pairs of hexadecimal digits, with signs between.
+    Hex,
+    /// Decimal codes with commas.
+    Codes,
 }
 
 impl fmt::Debug for KnownSecrets {
@@ -27,12 +64,20 @@ impl Default for KnownSecrets {
 
 /// Values longer than this are searched for by their first bytes; a private key need not be compared to its end to be known.
 const MAX_PATTERN: usize = 4096;
+/// So many bytes of a spelling are searched for.
+const ANCHOR: usize = 8;
+/// A piece of a random value is known from this length on.
+const PIECE: usize = 12;
+/// Following what begins like a value may read each byte of a text so often.
+const READS_PER_BYTE: usize = 8;
 
 impl KnownSecrets {
     /// Knows nothing, and costs nothing.
     pub fn empty() -> KnownSecrets {
         KnownSecrets {
             searcher: None,
+            anchors: Vec::new(),
+            spellings: Vec::new(),
             values: 0,
         }
     }
@@ -44,7 +89,8 @@ impl KnownSecrets {
         KnownSecrets::build_with(values, [])
     }
 
-    /// As [`KnownSecrets::build`], and takes `forced`, which the host registered on purpose, from four bytes on.
+    /// As [`KnownSecrets::build`], and takes `forced`, which the host registered on purpose, from four bytes on. Blanks are
+    /// no secret: with them every indentation would be one.
     pub fn build_with<I, F>(collected: I, forced: F) -> KnownSecrets
     where
         I: IntoIterator<Item = Vec<u8>>,
@@ -54,36 +100,33 @@ impl KnownSecrets {
             .into_iter()
             .filter(|value| KnownSecrets::admits(value))
             .collect();
-        values.extend(forced.into_iter().filter(|value| value.len() >= 4));
+        values.extend(
+            forced
+                .into_iter()
+                .filter(|value| KnownSecrets::may_register(value)),
+        );
         values.sort_unstable();
         values.dedup();
-        let mut forms = Vec::new();
+        let mut known = KnownSecrets::empty();
+        known.values = values.len();
+        let mut patterns = Vec::new();
         for value in &values {
-            spell(value, &mut forms);
+            known.spell(value, &mut patterns);
         }
-        forms.sort_unstable();
-        forms.dedup();
-        if forms.is_empty() {
-            return KnownSecrets::empty();
+        if patterns.is_empty() {
+            return known;
         }
-        // Too large a set for the fast automaton still gets the compact one; only absurd sizes fail, and then nothing may pass
-        // silently: the values that fit are kept.
-        let build = |patterns: &[Vec<u8>]| {
+        // Too large a set for the fast automaton still gets the compact one.
+        let build = |kind| {
             AhoCorasick::builder()
-                .match_kind(MatchKind::LeftmostLongest)
-                .build(patterns)
-                .or_else(|_| {
-                    AhoCorasick::builder()
-                        .match_kind(MatchKind::LeftmostLongest)
-                        .kind(Some(AhoCorasickKind::NoncontiguousNFA))
-                        .build(patterns)
-                })
+                .match_kind(MatchKind::Standard)
+                .kind(kind)
+                .build(&patterns)
         };
-        let searcher = build(&forms).or_else(|_| build(&values)).ok();
-        KnownSecrets {
-            searcher,
-            values: values.len(),
-        }
+        known.searcher = build(None)
+            .or_else(|_| build(Some(AhoCorasickKind::NoncontiguousNFA)))
+            .ok();
+        known
     }
 
     /// Is a collected value strong enough to be searched for everywhere?
@@ -99,7 +142,13 @@ impl KnownSecrets {
             || any(text, D) && any(text, ALPHA) && super::shape::surprise(text) > 0
     }
 
-    /// How many values are known (not how many forms of them).
+    /// May the host register this value? Not blanks, not one letter over and over, not less than four bytes.
+    pub fn may_register(value: &[u8]) -> bool {
+        let text = value.trim_ascii();
+        text.len() >= 4 && distinct(text) >= 2
+    }
+
+    /// How many values are known (not how many spellings of them).
     pub fn len(&self) -> usize {
         self.values
     }
@@ -109,48 +158,249 @@ impl KnownSecrets {
         self.values == 0
     }
 
-    /// Calls `found` with every occurrence, in ascending order.
+    /// Calls `found` with every occurrence.
     pub(crate) fn each(&self, text: &[u8], mut found: impl FnMut(usize, usize)) {
         let Some(searcher) = &self.searcher else {
             return;
         };
-        for hit in searcher.find_iter(text) {
-            found(hit.start(), hit.end());
+        let mut budget = READS_PER_BYTE * text.len() + 64 * 1024;
+        let mut until = 0;
+        for hit in searcher.find_overlapping_iter(text) {
+            let (start, end) = (hit.start(), hit.end());
+            if end <= until {
+                continue;
+            }
+            // Without a budget whatever begins like a value goes.
+            let place = match self.anchors[hit.pattern().as_usize()] {
+                _ if budget == 0 => Some((start, end)),
+                Anchor::First(index) => {
+                    let spelling = &self.spellings[index as usize];
+                    let (matched, end) = spelling.follow(text, start);
+                    budget = budget.saturating_sub(end - start + 16);
+                    let piece = spelling.random && matched >= PIECE;
+                    (matched == spelling.bytes.len() || piece).then_some((start, end))
+                }
+                Anchor::Last(index) => {
+                    let bytes = &self.spellings[index as usize].bytes;
+                    let pairs = bytes.iter().rev().zip(text[..end].iter().rev());
+                    let length = pairs.take_while(|(a, b)| a == b).count();
+                    budget = budget.saturating_sub(length + 16);
+                    Some((end - length, end))
+                }
+            };
+            if let Some((start, end)) = place {
+                found(start, end);
+                until = end;
+            }
+        }
+    }
+
+    /// Adds the spellings in which programs print a value, and the patterns by which they are found.
+    fn spell(&mut self, value: &[u8], patterns: &mut Vec<Vec<u8>>) {
+        let value = &value[..value.len().min(MAX_PATTERN)];
+        let random = value.len() > PIECE && looks_random(value, false);
+        let index = self.add(value.to_vec(), Alphabet::Plain, random);
+        // Escaped in JSON, Elixir and Erlang, with escaped slashes, twice; in URLs; in HTML; for a shell and for SQL.
+        let json = escape_json(value, false);
+        let mut begins = vec![
+            value.to_vec(),
+            escape_json(value, true),
+            escape_json(&json, false),
+            json,
+            html(value),
+        ];
+        begins.extend([
+            unicode(value),
+            quoted(value, b"'\\''"),
+            quoted(value, b"''"),
+            backslashed(value),
+        ]);
+        for upper in [true, false] {
+            begins.extend([
+                percent(value, upper, false),
+                percent(value, upper, true),
+                percent_all(value, upper),
+            ]);
+        }
+        self.anchor(Anchor::First(index), begins, patterns);
+        if random {
+            let last = value[value.len() - PIECE..].to_vec();
+            if looks_random(&last, false) {
+                patterns.push(last);
+                self.anchors.push(Anchor::Last(index));
+            }
+        }
+        if value
+            .iter()
+            .any(|b| matches!(b, b'&' | b'<' | b'>' | b'"' | b'\''))
+        {
+            let form = html(value);
+            let index = self.add(form.clone(), Alphabet::Plain, false);
+            self.anchor(Anchor::First(index), vec![form], patterns);
+        }
+        for upper in [false, true] {
+            let form = hex(value, upper);
+            let index = self.add(form.clone(), Alphabet::Hex, random);
+            let apart = |mark: &str| {
+                form.chunks(2)
+                    .map(|p| String::from_utf8_lossy(p))
+                    .collect::<Vec<_>>()
+                    .join(mark)
+                    .into_bytes()
+            };
+            let groups = form
+                .chunks(4)
+                .map(|p| String::from_utf8_lossy(p))
+                .collect::<Vec<_>>()
+                .join(" ")
+                .into_bytes();
+            let begins = vec![
+                form.clone(),
+                apart(" "),
+                apart(":"),
+                apart("\\x"),
+                apart(", 0x"),
+                groups,
+            ];
+            self.anchor(Anchor::First(index), begins, patterns);
+        }
+        for url_safe in [false, true] {
+            for offset in 0..3 {
+                if let Some(form) = base64_inside(value, offset, url_safe) {
+                    let index = self.add(form.clone(), Alphabet::Wrapped, random);
+                    self.anchor(Anchor::First(index), vec![form], patterns);
+                }
+            }
+        }
+        let codes: Vec<String> = value.iter().map(u8::to_string).collect();
+        let form = codes.join(",").into_bytes();
+        let index = self.add(form.clone(), Alphabet::Codes, random);
+        self.anchor(
+            Anchor::First(index),
+            vec![form, codes.join(", ").into_bytes()],
+            patterns,
+        );
+    }
+
+    fn add(&mut self, bytes: Vec<u8>, alphabet: Alphabet, random: bool) -> u32 {
+        self.spellings.push(Spelling {
+            bytes,
+            alphabet,
+            random,
+        });
+        self.spellings.len() as u32 - 1
+    }
+
+    fn anchor(&mut self, anchor: Anchor, begins: Vec<Vec<u8>>, patterns: &mut Vec<Vec<u8>>) {
+        let mut begins: Vec<Vec<u8>> = begins
+            .into_iter()
+            .map(|mut begin| {
+                begin.truncate(ANCHOR);
+                begin
+            })
+            .collect();
+        begins.sort_unstable();
+        begins.dedup();
+        for begin in begins {
+            patterns.push(begin);
+            self.anchors.push(anchor);
         }
     }
 }
 
-/// The forms in which programs print a value.
-fn spell(value: &[u8], forms: &mut Vec<Vec<u8>>) {
-    let value = &value[..value.len().min(MAX_PATTERN)];
-    forms.push(value.to_vec());
-    // Quoted in JSON, Elixir and Erlang; with escaped slashes; twice.
-    let json = escape_json(value, false);
-    let twice = escape_json(&json, false);
-    forms.extend([escape_json(value, true), twice, json]);
-    for upper in [true, false] {
-        forms.push(percent(value, upper, false));
-        forms.push(percent(value, upper, true));
-    }
-    forms.push(hex(value, false));
-    forms.push(hex(value, true));
-    for url_safe in [false, true] {
-        for offset in 0..3 {
-            if let Some(form) = base64_inside(value, offset, url_safe) {
-                forms.push(form);
+impl Spelling {
+    /// Follows the text from `start`: how many bytes of the spelling stand there, and where the last of them ends.
+    fn follow(&self, text: &[u8], start: usize) -> (usize, usize) {
+        let (mut matched, mut at, mut end) = (0, start, start);
+        while let Some(&wanted) = self.bytes.get(matched) {
+            let Some(&b) = text.get(at) else { break };
+            let gap = if b == wanted { 0 } else { self.gap(text, at) };
+            if gap > 0 {
+                at += gap;
+                continue;
             }
+            let Some(length) = self.shown(text, at, wanted) else {
+                break;
+            };
+            at += length;
+            end = at;
+            matched += 1;
+        }
+        (matched, end)
+    }
+
+    /// The length of `wanted` as it stands at `at`, whether plain or escaped.
+    fn shown(&self, text: &[u8], at: usize, wanted: u8) -> Option<usize> {
+        if text[at] == wanted {
+            return Some(1);
+        }
+        if self.alphabet != Alphabet::Plain {
+            return None;
+        }
+        let rest = &text[at..text.len().min(at + 16)];
+        let coded = |digits: Option<&[u8]>| {
+            let digits = std::str::from_utf8(digits?).ok()?;
+            u8::from_str_radix(digits, 16)
+                .ok()
+                .filter(|&code| code == wanted)
+        };
+        match rest {
+            [b'%', ..] => coded(rest.get(1..3)).map(|_| 3),
+            [b'+', ..] if wanted == b' ' => Some(1),
+            [b'\'', b'\\', b'\'', b'\'', ..] if wanted == b'\'' => Some(4),
+            [b'\\', ..] => {
+                let slashes = rest.iter().take(8).take_while(|&&b| b == b'\\').count();
+                let rest = &rest[slashes..];
+                match rest.first()? {
+                    b'u' if rest.get(1..3) == Some(b"00") => {
+                        coded(rest.get(3..5)).map(|_| slashes + 5)
+                    }
+                    b'x' => coded(rest.get(1..3)).map(|_| slashes + 3),
+                    b'n' if wanted == b'\n' => Some(slashes + 1),
+                    b't' if wanted == b'\t' => Some(slashes + 1),
+                    b'r' if wanted == b'\r' => Some(slashes + 1),
+                    b if *b == wanted => Some(slashes + 1),
+                    _ => None,
+                }
+            }
+            _ => None,
         }
     }
-    // HTML, as error pages show it, and lists of character codes.
-    if value
-        .iter()
-        .any(|b| matches!(b, b'&' | b'<' | b'>' | b'"' | b'\''))
-    {
-        forms.push(html(value));
-    }
-    for separator in [", ", ","] {
-        let codes: Vec<String> = value.iter().map(u8::to_string).collect();
-        forms.push(codes.join(separator).into_bytes());
+
+    /// The length of what stands between two bytes of the spelling at `at`.
+    fn gap(&self, text: &[u8], at: usize) -> usize {
+        let rest = &text[at..text.len().min(at + 64)];
+        let blank = |b: &&u8| b.is_ascii_whitespace();
+        match self.alphabet {
+            Alphabet::Hex => match rest {
+                [b'0', b'x', ..] | [b'\\', b'x', ..] => 2,
+                _ => rest
+                    .iter()
+                    .take_while(|b| blank(b) || matches!(b, b':' | b',' | b'-'))
+                    .count(),
+            },
+            Alphabet::Codes => rest.iter().take_while(blank).count(),
+            // A line's end with what indents the next one, written or real, and a backslash in front of it.
+            Alphabet::Plain | Alphabet::Wrapped => {
+                let lead = rest
+                    .iter()
+                    .take_while(|b| matches!(b, b'"' | b'\\' | b' ' | b'<' | b'>' | b'+' | b'\r'))
+                    .count();
+                match &rest[lead..] {
+                    [b'\n', next @ ..] => {
+                        let indent = next
+                            .iter()
+                            .take_while(|b| blank(b) || matches!(b, b'"' | b'|' | b'>'))
+                            .count();
+                        lead + 1 + indent
+                    }
+                    [b'n', next @ ..] if lead > 0 && rest[lead - 1] == b'\\' => {
+                        lead + 1 + next.iter().take_while(|&&b| b == b' ').count()
+                    }
+                    _ => 0,
+                }
+            }
+        }
     }
 }
 
@@ -210,6 +460,46 @@ fn html(value: &[u8]) -> Vec<u8> {
         }
     }
     out
+}
+
+fn percent_all(value: &[u8], upper: bool) -> Vec<u8> {
+    let code = |b: &u8| {
+        if upper {
+            format!("%{b:02X}")
+        } else {
+            format!("%{b:02x}")
+        }
+    };
+    value.iter().flat_map(|b| code(b).into_bytes()).collect()
+}
+
+fn unicode(value: &[u8]) -> Vec<u8> {
+    value
+        .iter()
+        .flat_map(|b| format!("\\u{b:04x}").into_bytes())
+        .collect()
+}
+
+/// Every quotation mark as a shell or SQL has it inside a string of its kind.
+fn quoted(value: &[u8], mark: &[u8]) -> Vec<u8> {
+    let spelled = |&b: &u8| if b == b'\'' { mark.to_vec() } else { vec![b] };
+    value.iter().flat_map(spelled).collect()
+}
+
+/// As a shell's `printf %q` prints it.
+fn backslashed(value: &[u8]) -> Vec<u8> {
+    let plain = |b: u8| {
+        b.is_ascii_alphanumeric()
+            || b >= 0x80
+            || matches!(
+                b,
+                b'_' | b'-' | b'.' | b'/' | b'+' | b'=' | b'%' | b':' | b'@'
+            )
+    };
+    value
+        .iter()
+        .flat_map(|&b| if plain(b) { vec![b] } else { vec![b'\\', b] })
+        .collect()
 }
 
 /// The characters that every base64 text has in common that holds `value` after `offset` other bytes: those that depend on
@@ -304,6 +594,45 @@ mod tests {
             ["x7Kp2mQ9", "a long sentence that is secret"].map(|v| v.as_bytes().to_vec()),
         );
         assert_eq!(known.len(), 2);
+    }
+
+    #[test]
+    fn damaged_spellings_are_found() {
+        let secret = b"zK4p/q\"r's+t=9xW2mQ".to_vec();
+        let known = KnownSecrets::build_with([], [secret.clone()]);
+        for text in [
+            "zK4p/q\"r's+\n    t=9xW2mQ",
+            "zK4p/q\\\"r's+t=9xW2mQ",
+            "zK4p/q\"r'\\''s+t=9xW2mQ",
+            "zK4p/q\"r''s+t=9xW2mQ",
+            "\\u007a\\u004b\\u0034\\u0070/q\"r's+t=9xW2mQ",
+            "%7A%4B%34%70%2F%71%22%72%27%73%2B%74%3D%39%78%57%32%6D%51",
+            "7a 4b 34 70 2f 71 22 72 27 73 2b 74 3d 39 78 57 32 6d 51",
+            "7a4b 3470 2f71 2272 2773\n  2b74 3d39 7857 326d 51",
+            "122, 75, 52, 112, 47,\n  113, 34, 114, 39, 115, 43, 116, 61, 57, 120, 87, 50, 109, 81",
+            "zK4p/q\"r's+t=",
+            "q\"r's+t=9xW2mQ",
+        ] {
+            assert!(finds(&known, text.as_bytes()), "{text}");
+        }
+        for text in ["zK4p/q\"r", "9xW2mQ", "7a 4b 34 70 2f"] {
+            assert!(!finds(&known, text.as_bytes()), "{text}");
+        }
+        let wrapped: Vec<u8> = base64(&secret)
+            .chunks(10)
+            .flat_map(|line| [line, b"\n  "].concat())
+            .collect();
+        assert!(finds(&known, &wrapped));
+    }
+
+    #[test]
+    fn blanks_are_no_secret() {
+        let known = KnownSecrets::build_with(
+            [],
+            [b"        ".to_vec(), b"aaaa".to_vec(), b"abc".to_vec()],
+        );
+        assert!(known.is_empty());
+        assert!(KnownSecrets::may_register(b"zebra"));
     }
 
     #[test]

@@ -13,7 +13,11 @@ use std::sync::OnceLock;
 const MIN_MARK: usize = 4;
 
 /// Finds marks in a text.
-pub(crate) struct Marks(Option<AhoCorasick>);
+pub(crate) struct Marks {
+    searcher: Option<AhoCorasick>,
+    /// Every mark begins with one of these two bytes.
+    begins: Option<[u8; 2]>,
+}
 
 /// What is left of a finding once marks are taken into account.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,17 +31,25 @@ pub(crate) enum Reach {
 impl Marks {
     /// The marks of the built-in rules, and `others`.
     pub(crate) fn new<'r>(others: impl Iterator<Item = &'r str>) -> Marks {
-        let marks = RULES
+        let marks: Vec<&str> = RULES
             .iter()
             .map(|rule| rule.replacement)
-            .chain(others.filter(|text| text.len() >= MIN_MARK));
+            .chain(others)
+            // A string's mark is the one between its quotation marks.
+            .filter(|text| text.len() >= MIN_MARK && !text.ends_with('"'))
+            .collect();
+        let mut begins: Vec<u8> = marks.iter().map(|mark| mark.as_bytes()[0]).collect();
+        begins.sort_unstable();
+        begins.dedup();
+        let begins = <[u8; 2]>::try_from(begins).ok();
         // Without a searcher no mark is known: more goes than must, and nothing stays that should go.
-        Marks(
-            AhoCorasick::builder()
+        Marks {
+            searcher: AhoCorasick::builder()
                 .match_kind(MatchKind::LeftmostLongest)
                 .build(marks)
                 .ok(),
-        )
+            begins,
+        }
     }
 
     fn built_in() -> &'static Marks {
@@ -46,7 +58,7 @@ impl Marks {
     }
 
     fn each(&self, text: &[u8]) -> impl Iterator<Item = (usize, usize)> {
-        self.0
+        self.searcher
             .iter()
             .flat_map(move |searcher| searcher.find_iter(text))
             .map(|hit| (hit.start(), hit.end()))
@@ -57,6 +69,11 @@ impl Marks {
         // A mark is at most 64 bytes long; one that begins before this does not reach into the finding.
         let from = start.saturating_sub(64);
         let to = text.len().min(end + 64);
+        if let Some([one, two]) = self.begins
+            && memchr::memchr2(one, two, &text[from..to]).is_none()
+        {
+            return Reach::Whole(start, end);
+        }
         let (mut first, mut last, mut marked) = (start, end, 0);
         for (mark, after) in self.each(&text[from..to]) {
             let (mark, after) = (from + mark, from + after);

@@ -15,9 +15,13 @@
 //! 3. where colour codes, zero-width characters and the like occur, this is done on a readable view of the text (`view`);
 //! 4. known values are searched for exactly (`known`), the configured rules run, and all findings are merged.
 
+mod again;
 mod anchors;
+mod assertion;
 mod bare;
+mod cell;
 mod collect;
+mod columns;
 mod commands;
 mod dump;
 mod engine;
@@ -30,6 +34,8 @@ mod keys;
 mod known;
 mod literal;
 mod marks;
+mod memory;
+mod nested;
 mod pem;
 mod place;
 mod prefilter;
@@ -39,6 +45,8 @@ mod runs;
 mod scan;
 mod separator;
 mod shape;
+mod statement;
+mod summary;
 pub mod terms;
 mod token;
 mod url;
@@ -47,9 +55,11 @@ mod view;
 
 pub use keys::KeyClass;
 pub use known::KnownSecrets;
+pub use memory::Memory;
 pub use rules::RuleInfo;
+pub use summary::{Sides, Summary};
 
-use engine::{Engine, Walk};
+use engine::{Engine, LONG_WORD, WORD, Walk};
 use marks::{Marks, Reach};
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
@@ -268,13 +278,28 @@ impl Sanitizer {
     ///
     /// What is left once these are replaced has no more findings: a secret that another one hid is among them.
     pub fn scan(&self, text: &[u8], known: &KnownSecrets) -> Findings<'_> {
-        let mut findings = self.pass(text, known);
+        self.scan_all(text, &[known])
+    }
+
+    /// As [`Sanitizer::scan`], with several sets of known values: this node's, a session's [`Memory`].
+    pub fn scan_all(&self, text: &[u8], known: &[&KnownSecrets]) -> Findings<'_> {
+        let mut findings = self.pass(text, known, &[]);
         for _ in 0..PASSES {
+            let spent = findings.work > scan::allowed(text.len());
             if findings.over_budget || findings.spans.is_empty() {
                 return findings;
             }
+            if spent {
+                break;
+            }
             let (redacted, places) = replace(text, &findings.spans);
-            let more = self.pass(&redacted, known);
+            // A key's armour may be longer than a window; anything else ends near its beginning.
+            let armour = findings.spans.iter().any(|span| span.rule == "private_key");
+            let near: Vec<usize> = match armour {
+                true => Vec::new(),
+                false => places.iter().map(|place| place.start).collect(),
+            };
+            let more = self.pass(&redacted, known, &near);
             findings.work += more.work;
             findings.over_budget |= more.over_budget;
             if more.spans.is_empty() {
@@ -283,23 +308,23 @@ impl Sanitizer {
             findings.spans = join(&findings.spans, more.spans, &places);
         }
         // Made to go on and on. As with a budget that was spent, every long word goes.
-        let mut words = self.engine.words(text);
+        let mut words = self.engine.words(text, LONG_WORD);
         findings.spans = join(&findings.spans, self.merge(&mut words), &[]);
         findings.over_budget = true;
         findings
     }
 
     /// One look at `text`.
-    fn pass(&self, text: &[u8], known: &KnownSecrets) -> Findings<'_> {
+    fn pass(&self, text: &[u8], known: &[&KnownSecrets], near: &[usize]) -> Findings<'_> {
         let mut scan = Scan::new(text, &self.engine.fields);
-        let Err(unseen) = self.engine.walk(&mut scan, 0, Walk::Plain) else {
+        let Err(unseen) = self.engine.walk(&mut scan, 0, Walk::Plain, near) else {
             self.extras(known, &mut scan);
             return self.findings(text, &mut scan);
         };
         let view = View::of(text);
         let (mut scan, from) = scan.resumed(&view.text, unseen.at);
         // A view has nothing invisible in it.
-        let _ = self.engine.walk(&mut scan, from, Walk::Seen);
+        let _ = self.engine.walk(&mut scan, from, Walk::Seen, &[]);
         self.extras(known, &mut scan);
         for span in &mut scan.found {
             (span.start, span.end) = view.origin(span.start, span.end);
@@ -309,6 +334,10 @@ impl Sanitizer {
 
     fn findings(&self, text: &[u8], scan: &mut Scan) -> Findings<'_> {
         let found = &mut scan.found;
+        if scan.over_budget && found.is_empty() {
+            // Nothing passes for being cut short.
+            *found = self.engine.words(text, WORD);
+        }
         if !found.is_empty() {
             self.take_marks_whole(text, found);
         }
@@ -319,17 +348,21 @@ impl Sanitizer {
         }
     }
 
-    /// Known values and the configured rules.
-    fn extras(&self, known: &KnownSecrets, scan: &mut Scan) {
+    /// Other places of what was found, known values, and the configured rules.
+    fn extras(&self, known: &[&KnownSecrets], scan: &mut Scan) {
+        let again = again::everywhere(scan.text, &scan.found);
+        scan.found.extend(again);
         let (text, found) = (scan.text, &mut scan.found);
-        known.each(text, |start, end| {
-            found.push(Found {
-                start,
-                end,
-                rule: Rule::Known as u16,
-                rank: 4,
-            })
-        });
+        for known in known {
+            known.each(text, |start, end| {
+                found.push(Found {
+                    start,
+                    end,
+                    rule: Rule::Known as u16,
+                    rank: 4,
+                })
+            });
+        }
         for (i, user) in self.user.iter().enumerate() {
             let rule = (RULES.len() + i) as u16;
             match user.secret_group {

@@ -26,6 +26,43 @@ fn private_label(text: &[u8], at: usize) -> Option<usize> {
     memchr::memmem::find(label, b"PRIVATE KEY").map(|_| end)
 }
 
+/// How much of a key's record is read, and the shortest number in it that is part of the key.
+const MAX_RECORD: usize = 16 * 1024;
+const MIN_NUMBER: usize = 20;
+
+/// `{'RSAPrivateKey', …}`, `{:ECPrivateKey, 1, <<…>>, …}`: the numbers and bytes of a key as Erlang's terms show it.
+pub(crate) fn record(scan: &mut Scan, at: usize) {
+    let text = scan.text;
+    let name = &text[at.saturating_sub(9)..text.len().min(at + 5)];
+    let Some(after) = [&b"PrivateKey,"[..], b"PrivateKey'"]
+        .iter()
+        .find_map(|end| {
+            memchr::memmem::find(name, end).map(|found| at.saturating_sub(9) + found + end.len())
+        })
+    else {
+        return;
+    };
+    let rest = &text[after..text.len().min(after + MAX_RECORD)];
+    let end = memchr::memmem::find(rest, b"asn1_NOVALUE").unwrap_or(0);
+    scan.spend(2 * end);
+    let mut from = after;
+    while from < after + end {
+        let run = run_end_capped(text, from, D, MAX_RECORD);
+        if run - from >= MIN_NUMBER {
+            scan.add(from, run, Rule::Number, 3);
+        }
+        if text[from..].starts_with(b"<<")
+            && let Some(codes) =
+                super::literal::marked(text, from).filter(|l| l.kind == Kind::Codes)
+        {
+            scan.add(codes.start, codes.end, Rule::Integers, 3);
+            from = codes.after;
+            continue;
+        }
+        from = run.max(from + 1);
+    }
+}
+
 /// `-BEG` of `-----BEGIN … PRIVATE KEY-----` stands at `at`.
 pub(crate) fn begin(scan: &mut Scan, at: usize) {
     let text = scan.text;

@@ -4,6 +4,14 @@ use super::judge::Place;
 use super::key::Key;
 use super::shape::*;
 
+/// Words before a setting: what exports it, or takes it as an argument. Sorted.
+#[rustfmt::skip]
+static EXPORTS: &[&[u8]] = &[
+    b"\"Environment=", b"$", b"%", b"&&", b"--build-arg", b"--build-arg=", b"--env", b"--set", b"-D", b"-e", b"-x", b";", b"ARG",
+    b"ENV", b"Environment=", b"SET", b"env", b"environment:", b"export", b"local", b"readonly", b"run", b"set", b"setenv",
+    b"typeset",
+];
+
 /// Where a key stands in its line.
 pub(super) fn place(text: &[u8], key: &Key, tight: bool) -> Place {
     let mut lead = line_lead(text, key.start, 60);
@@ -13,60 +21,16 @@ pub(super) fn place(text: &[u8], key: &Key, tight: bool) -> Place {
     }
     let lead = lead.trim_ascii();
     let lead = lead.strip_suffix(b"$env:").unwrap_or(lead);
-    // Gutters: line numbers, diff signs, list dashes, comment signs, `path:12:`.
-    let gutter = lead.iter().all(|&b| {
-        matches!(
-            b,
-            b'+' | b'-' | b'>' | b'#' | b'|' | b'*' | b':' | b' ' | b'\t' | b'0'
-                ..=b'9' | b'"' | b'\'' | b'$' | b';'
-        )
-    }) || lead.last().is_some_and(|&b| matches!(b, b':' | b'-'))
-        && lead.len() > 4
-        && lead[..lead.len() - 1]
-            .last()
-            .is_some_and(u8::is_ascii_digit);
-    let word = lead
-        .rsplit(|b| b.is_ascii_whitespace())
-        .next()
-        .unwrap_or_default();
-    let exported = matches!(
-        word,
-        b"export"
-            | b"-x"
-            | b"set"
-            | b"SET"
-            | b"setenv"
-            | b"ENV"
-            | b"ARG"
-            | b"env"
-            | b"-e"
-            | b"--env"
-            | b"--build-arg"
-            | b"$"
-            | b"%"
-            | b"&&"
-            | b";"
-            | b"run"
-            | b"--set"
-            | b"Environment="
-            | b"\"Environment="
-            | b"environment:"
-            | b"-D"
-            | b"--build-arg="
-    );
+    let blank = |b: &u8| b.is_ascii_whitespace();
+    let word = lead.rsplit(blank).next().unwrap_or_default();
     // Another setting of the same form right before: `A=1 B=2 cmd`, `host=x password=y`.
     let chained = tight && word.contains(&b'=') && !word.ends_with(b",") && !word.ends_with(b"=");
-    let name = key.name;
-    let screaming = !name.iter().any(u8::is_ascii_lowercase) && any(name, U);
-    let data = gutter
-        || exported
+    let screaming = !key.name.iter().any(u8::is_ascii_lowercase) && any(key.name, U);
+    let data = is_gutter(lead)
+        || EXPORTS.binary_search(&word).is_ok()
         || chained
         || in_settings(text, key.start)
-        || screaming
-            && tight
-            && (lead.is_empty()
-                || key.start > 0
-                    && matches!(text[key.start - 1], b'"' | b'\'' | b' ' | b'[' | b','));
+        || screaming && tight && (lead.is_empty() || begins_word(text, key.start));
     Place {
         tight,
         data,
@@ -75,8 +39,44 @@ pub(super) fn place(text: &[u8], key: &Key, tight: bool) -> Place {
     }
 }
 
+/// Line numbers, diff signs, list dashes, comment signs, `path:12:`: nothing that belongs to the line itself.
+fn is_gutter(lead: &[u8]) -> bool {
+    let sign = |&b: &u8| {
+        matches!(
+            b,
+            b'+' | b'-' | b'>' | b'#' | b'|' | b'*' | b':' | b' ' | b'\t' | b'0'
+                ..=b'9' | b'"' | b'\'' | b'$' | b';' | b'!'
+        )
+    };
+    if lead.iter().all(sign) || matches!(lead, b"//" | b"/*" | b"<!--" | b"%%" | b"// TODO" | b"[-")
+    {
+        return true;
+    }
+    // `lib/a.ex:12:`, `lib/a.ex-12-`, `(Ann 2026-11-22 12)`, `c.yml:`, a comment behind code.
+    matches!(lead, [.., b'0'..=b'9', b':' | b'-' | b')'])
+        || lead.ends_with(b" #")
+        || lead.ends_with(b" //")
+        || lead.ends_with(b":") && !lead.contains(&b' ') && lead.contains(&b'.')
+        || lead.ends_with(b"]{+")
+        || lead.ends_with(b"[-")
+}
+
+fn begins_word(text: &[u8], start: usize) -> bool {
+    start > 0 && matches!(text[start - 1], b'"' | b'\'' | b' ' | b'[' | b',')
+}
+
 /// Among `key=value` settings joined by semicolons or ampersands: a connection string or a URL's parameters.
 pub(super) fn in_settings(text: &[u8], start: usize) -> bool {
     start > 0 && matches!(text[start - 1], b';' | b'&' | b'?')
         || start > 1 && text[start - 1] == b' ' && text[start - 2] == b';'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_sorted() {
+        assert!(EXPORTS.is_sorted());
+    }
 }

@@ -276,12 +276,15 @@ impl Prefilter {
         let nibble = _mm256_set1_epi8(0x0f);
         let zero = _mm256_setzero_si256();
         let mut at = batch.next;
-        // Each step reads 32 bytes at each of four offsets: up to `at + 35`.
-        while at + 35 <= text.len() {
+        // Each step reads 32 bytes at each of four offsets: up to `block + 35`. The last step goes back so far that it ends with
+        // the text, and leaves three bytes to the portable path.
+        while at + 3 < text.len() && text.len() >= 35 {
+            let block = at.min(text.len() - 35);
             let mut sets = [_mm256_set1_epi8(-1); GROUPS];
             for position in 0..4 {
-                // SAFETY: `at + position + 32 <= text.len()` by the loop's condition.
-                let bytes = unsafe { _mm256_loadu_si256(text.as_ptr().add(at + position).cast()) };
+                // SAFETY: `block + position + 32 <= text.len()` by the choice of `block`.
+                let bytes =
+                    unsafe { _mm256_loadu_si256(text.as_ptr().add(block + position).cast()) };
                 let low = _mm256_and_si256(bytes, nibble);
                 let high = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), nibble);
                 for (set, group) in sets.iter_mut().zip(&self.groups) {
@@ -295,7 +298,9 @@ impl Prefilter {
             let union = sets
                 .into_iter()
                 .fold(zero, |union, set| _mm256_or_si256(union, set));
-            let mut positions = !(_mm256_movemask_epi8(_mm256_cmpeq_epi8(union, zero)) as u32);
+            let seen = u32::MAX.checked_shl((at - block) as u32).unwrap_or(0);
+            let mut positions =
+                !(_mm256_movemask_epi8(_mm256_cmpeq_epi8(union, zero)) as u32) & seen;
             if positions != 0 {
                 let mut lanes = [[0u8; 32]; GROUPS];
                 for (lane, set) in lanes.iter_mut().zip(sets) {
@@ -305,7 +310,7 @@ impl Prefilter {
                 while positions != 0 {
                     let offset = positions.trailing_zeros() as usize;
                     positions &= positions - 1;
-                    let here = at + offset;
+                    let here = block + offset;
                     if self.full(batch) {
                         batch.next = here;
                         return;
@@ -320,7 +325,7 @@ impl Prefilter {
                     self.confirm(window, set, here, batch);
                 }
             }
-            at += 32;
+            at = block + 32;
         }
         batch.next = at;
     }

@@ -40,6 +40,8 @@ rules! {
     Sql "sql_password" "[REDACTED]" "password literals in SQL statements";
     PasswordHash "password_hash" "[REDACTED]" "a password hash under a password-like name";
     Integers "integer_list" "91, 82, 69, 68, 65, 67, 84, 69, 68, 93" "a secret printed as a list of character codes; the replacement spells [REDACTED]";
+    Number "number" "\"[REDACTED]\"" "a number under a password-like name among data, which a string replaces";
+    EscapedNumber "escaped_number" "\\\"[REDACTED]\\\"" "the same in data that stands in a string";
     Known "known_secret" "[REDACTED]" "a value that this node knows to be secret";
     OverBudget "over_budget" "[REDACTED]" "every long word of a stretch that took more work than allowed";
     // Vendors' token formats.

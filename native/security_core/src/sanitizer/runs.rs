@@ -1,7 +1,7 @@
 //! Tokens without a telling prefix of their own: long runs of letters and digits, known by their length, their neighbours and
 //! their randomness.
 
-use super::families::is_uuid;
+use super::families::{FAMILIES, is_uuid};
 use super::rules::Rule;
 use super::scan::{Scan, boundary};
 use super::shape::*;
@@ -14,6 +14,14 @@ pub(crate) fn run(scan: &mut Scan, start: usize) {
     let start = start + escape_letter(text, start);
     scan.spend((end - start).min(256));
     let run = &text[start..end];
+    if run.starts_with(b"AAAAAAAAAAAAAAAAAAAAA") {
+        let family = FAMILIES
+            .iter()
+            .position(|f| f.prefix.starts_with("AAAAAAAA"));
+        if let Some(family) = family {
+            return super::token::family(scan, start, family as u16);
+        }
+    }
     let before = if start > 0 { text[start - 1] } else { b' ' };
     let after = text.get(end).copied().unwrap_or(b' ');
     match before {

@@ -34,6 +34,8 @@ pub(crate) struct Scan<'t> {
     pub(crate) jwk_until: usize,
     pub(crate) dump_until: usize,
     pub(crate) url_end: usize,
+    /// Headers of tables before this were read.
+    pub(crate) header_until: usize,
     /// Reused for decoded lists of codes.
     pub(crate) scratch: Vec<u8>,
     /// What this window may still spend.
@@ -49,11 +51,16 @@ pub(crate) struct Scan<'t> {
 pub(crate) const WINDOW: usize = 64 * 1024;
 
 /// How many bytes may be read for each byte of a window, and what a small text may always spend.
-const READS_PER_BYTE: usize = 32;
+const READS_PER_BYTE: usize = 9;
 
 const SMALL: usize = 64 * 1024;
 /// A value begins no farther behind its name.
 const FAR: usize = 512;
+
+/// What all looks at a text of this length may spend together: a look that spent most of its windows' budgets is the last.
+pub(crate) fn allowed(length: usize) -> usize {
+    2 * (READS_PER_BYTE * length + SMALL)
+}
 
 impl<'t> Scan<'t> {
     pub(crate) fn new(text: &'t [u8], fields: &'t HashSet<Vec<u8>>) -> Scan<'t> {
@@ -71,6 +78,7 @@ impl<'t> Scan<'t> {
             jwk_until: 0,
             dump_until: 0,
             url_end: 0,
+            header_until: 0,
             scratch: Vec::new(),
             budget: 0,
             total_work: 0,

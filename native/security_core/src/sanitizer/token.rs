@@ -20,10 +20,13 @@ pub(crate) fn family(scan: &mut Scan, start: usize, index: u16) {
     // A first look reads little; only a token is followed to its end. The body's pieces are put together to be judged.
     let mut body = std::mem::take(&mut scan.scratch);
     let near = body_end(text, from, family, &mut body);
-    scan.spend(near - from);
+    scan.spend(2 * (near - from));
     let known = trimmed(&body);
     let token = known.len() >= family.min
         && !is_x(known)
+        && !(prefix == b"u+" && run_end_capped(text, start, STD64, 64) - start > 24)
+        && !starts_ci(known, b"your")
+        && !starts_ci(known, b"example")
         && (family.check)(known)
         && !inside_base64(text, start, near)
         && !inside_run(text, start, prefix);

@@ -1,18 +1,23 @@
 //! The value under a telling name, where marks stand round it: strings, lists, codes, elements of markup.
 
 use super::bare::bare_value;
+use super::cell;
 use super::dump::Line;
 use super::headers;
 use super::judge::quoted_is_secret;
 use super::key::Key;
 use super::keys::KeyClass;
 use super::literal::{
-    Kind, Literal, Quote, concatenated, decode_codes, marked, skip_blanks, skip_space,
+    Kind, Literal, Quote, Until, bare, concatenated, decode_codes, marked, skip_blanks, skip_space,
 };
+use super::nested;
+use super::prose;
 use super::rules::Rule;
 use super::scan::Scan;
 use super::separator::{Separator, is_pair, is_setter};
 use super::shape::*;
+use super::statement;
+use super::token::continuation;
 use super::url::address;
 
 /// The value of a key whose class is known.
@@ -25,27 +30,13 @@ pub(super) fn judge_value(
     tight: bool,
 ) {
     let text = scan.text;
-    let mut at = skip_blanks(text, from, 80);
-    if matches!(text.get(at), Some(b'\n' | b'\r' | b'\\'))
-        && !matches!(
-            separator,
-            Separator::Prose | Separator::Blank | Separator::Cell
-        )
-    {
-        // The formatter puts a long literal on a line of its own.
-        let below = skip_space(text, at, 120);
-        if below > at
-            && (Quote::open(text, below).is_some()
-                || matches!(text.get(below), Some(b'~' | b'<'))
-                || text[below..].starts_with(b"string("))
-        {
-            at = below;
-        }
-    }
-    if at >= text.len() {
-        return;
-    }
-    if closes(text, at, key.quote) {
+    let at = skip_blanks(text, from, 80);
+    let at = if in_words(separator) {
+        at
+    } else {
+        below(text, at).unwrap_or(at)
+    };
+    if at >= text.len() || closes(text, at, key.quote) {
         return;
     }
     let call = separator == Separator::Comma && key.quote.is_none();
@@ -56,78 +47,211 @@ pub(super) fn judge_value(
     {
         return headers::cookies(scan, key, at);
     }
-    if class == KeyClass::Auth {
-        return headers::authorization(scan, key, separator, at, tight);
-    }
-    if class == KeyClass::Url {
-        return address(scan, key, at);
-    }
-    if separator == Separator::Markup {
-        let end = at + memchr::memchr(b'<', &text[at..text.len().min(at + 4096)]).unwrap_or(0);
-        let value = &text[at..end];
-        if text[end..].starts_with(b"</") && quoted_is_secret(class, key.name, value) {
-            let lead = value.iter().take_while(|b| b.is_ascii_whitespace()).count();
-            let trail = value[lead..]
-                .iter()
-                .rev()
-                .take_while(|b| b.is_ascii_whitespace())
-                .count();
-            secret(scan, key, class, at + lead, end - trail);
+    match class {
+        KeyClass::Auth => headers::authorization(scan, key, separator, at, tight),
+        KeyClass::Url => address(scan, key, at),
+        _ if separator == Separator::Markup => markup(scan, key, class, at),
+        _ if statement::compared(scan, class, at) => {}
+        _ => {
+            let at = behind_type(text, key, separator, at);
+            if at < text.len() && !container(scan, key, class, separator, at) {
+                plain_value(scan, key, class, separator, at, tight);
+            }
         }
-        return;
     }
-    // `password: &str = "…"`, `var password string = "…"`: a type stands before the literal.
+}
+
+/// Words stand between, or a table's line: what is on the next line is another thing.
+fn in_words(separator: Separator) -> bool {
+    matches!(
+        separator,
+        Separator::Prose | Separator::Blank | Separator::Cell
+    )
+}
+
+/// Where a literal starts that the formatter put on a line of its own. A name on the next line is none.
+fn below(text: &[u8], at: usize) -> Option<usize> {
+    if !matches!(text.get(at), Some(b'\n' | b'\r' | b'\\')) {
+        return None;
+    }
+    let below = skip_space(text, at, 120);
+    let opens = Quote::open(text, below).is_some()
+        || matches!(text.get(below), Some(b'~' | b'<'))
+        || text[below..].starts_with(b"string(");
+    if below == at || !opens {
+        return None;
+    }
+    let after = marked(text, below).map_or(below, |literal| literal.after);
+    let next = skip_blanks(text, after, 8);
+    (!matches!(text.get(next), Some(b':' | b'='))).then_some(below)
+}
+
+/// `<key>value</key>`
+fn markup(scan: &mut Scan, key: &Key, class: KeyClass, at: usize) {
+    let text = scan.text;
+    let limit = text.len().min(at + 4096);
+    let (close, mark): (Option<usize>, &[u8]) = if text[..at].ends_with(b"&gt;") {
+        (memchr::memmem::find(&text[at..limit], b"&lt;/"), b"&lt;/")
+    } else {
+        (memchr::memchr(b'<', &text[at..limit]), b"</")
+    };
+    scan.spend(close.unwrap_or(limit - at));
+    let end = at + close.unwrap_or(0);
+    let value = &text[at..end];
+    if text[end..].starts_with(mark) && quoted_is_secret(class, key.name, value) {
+        let lead = value.len() - value.trim_ascii_start().len();
+        secret(
+            scan,
+            key,
+            class,
+            at + lead,
+            at + value.trim_ascii_end().len(),
+        );
+    }
+}
+
+/// Skips what stands between a separator and its value: a type, the stars of `**Password:** …`, Ecto's pin.
+fn behind_type(text: &[u8], key: &Key, separator: Separator, at: usize) -> usize {
     if matches!(separator, Separator::Colon | Separator::Prose)
         && let Some(value) = typed(text, at)
     {
-        at = value;
+        return value;
     }
-    let listed = !matches!(
+    match separator {
+        Separator::Colon if key.quote.is_none() => {
+            let stars = text[at..].iter().take(2);
+            let stars = stars.take_while(|&&b| b == b'*').count();
+            skip_blanks(text, at + stars, 8)
+        }
+        Separator::Compare if text.get(at) == Some(&b'^') => at + 1,
+        _ => at,
+    }
+}
+
+/// Lists, maps, blocks: values below the name. Says whether there is nothing else to judge.
+fn container(scan: &mut Scan, key: &Key, class: KeyClass, separator: Separator, at: usize) -> bool {
+    let text = scan.text;
+    if class < KeyClass::Token || in_words(separator) {
+        return false;
+    }
+    if text[at] == b'[' && !text[at..].starts_with(b"[-") {
+        nested::elements(scan, key, class, at);
+        return false;
+    }
+    let named = matches!(
         separator,
-        Separator::Prose | Separator::Blank | Separator::Cell
+        Separator::Colon | Separator::Arrow | Separator::Equals
     );
-    if listed && text[at] == b'[' && !is_at(text, skip_space(text, at + 1, 60), D) {
-        elements(scan, key, class, at);
-    }
-    // `**Password:** …`
-    if separator == Separator::Colon && key.quote.is_none() {
-        at += text[at..]
-            .iter()
-            .take(2)
-            .take_while(|&&b| b == b'*')
-            .count();
-        at = skip_blanks(text, at, 8);
+    if named && matches!(text[at], b'{' | b'%' | b'#') && nested::members(scan, key, class, at) {
+        return text[at] != b'{' || separator != Separator::Equals;
     }
     if let Some(block) = block_scalar(text, at, separator) {
-        let end = text[block..]
-            .iter()
-            .take(4096)
-            .position(|&b| b == b'\n' || b == b'\r')
-            .map_or(text.len().min(block + 4096), |n| block + n);
-        scan.spend(end - block);
-        if quoted_is_secret(class, key.name, &text[block..end])
-            && !text[block..end]
-                .iter()
-                .any(|b| matches!(b, b'"' | b'\'' | b'\\'))
-        {
-            secret(scan, key, class, block, end);
-        }
-        return;
+        scalar(scan, key, class, block);
+        return true;
     }
-    let comparison = separator == Separator::Compare;
-    let class = if comparison && class > KeyClass::Token {
-        KeyClass::Token
-    } else {
-        class
-    };
-    if at >= text.len() {
-        return;
+    if separator == Separator::Colon && matches!(text[at], b'\n' | b'\r') {
+        if !below_name(scan, key, class, at) {
+            nested::block(scan, key, class, at);
+        }
+        return true;
+    }
+    false
+}
+
+/// A block scalar's first line, from its text on.
+fn scalar(scan: &mut Scan, key: &Key, class: KeyClass, start: usize) {
+    let text = scan.text;
+    let rest = &text[start..text.len().min(start + 4096)];
+    let end = rest.iter().position(|&b| b == b'\n' || b == b'\r');
+    let line = &rest[..end.unwrap_or(rest.len())];
+    scan.spend(2 * line.len());
+    let quoted = |b: &u8| matches!(b, b'"' | b'\'' | b'\\');
+    if quoted_is_secret(class, key.name, line) && !line.iter().any(quoted) {
+        secret(scan, key, class, start, start + line.len());
+    }
+}
+
+/// A plain word on the next line, alone and deeper than its name, or below a line of dashes.
+fn below_name(scan: &mut Scan, key: &Key, class: KeyClass, at: usize) -> bool {
+    let text = scan.text;
+    let lead = line_lead(text, key.start, 160);
+    if key.quote.is_some() {
+        return false;
+    }
+    if lead == b" " && changed_lines(scan, key, class, at) {
+        return true;
+    }
+    if !lead.iter().all(|&b| matches!(b, b' ' | b'-' | b'+')) {
+        return prose::below(scan, key, class, at);
+    }
+    let mut line = at
+        + if text[at..].starts_with(b"\r\n") {
+            2
+        } else {
+            1
+        };
+    let ruled = text[line.min(text.len())..].starts_with(b"----\n");
+    if ruled {
+        line += 5;
+    }
+    let start = skip_blanks(text, line, 80);
+    if !ruled && start - line <= lead.len() {
+        return false;
+    }
+    let end = bare(text, start, Until::Blank).end;
+    let alone = matches!(text.get(end), None | Some(b'\n' | b'\r'));
+    let value = &text[start..end];
+    if !alone || value.ends_with(b":") || value.starts_with(b"-") && !ruled {
+        return false;
+    }
+    scan.spend(4 * value.len());
+    if cell::is_secret(class, value, ruled) {
+        secret(scan, key, class, start, end);
+    }
+    true
+}
+
+/// `-old` and `+new` on the lines below a name: a word diff for programs.
+fn changed_lines(scan: &mut Scan, key: &Key, class: KeyClass, at: usize) -> bool {
+    let text = scan.text;
+    let mut line = at + 1;
+    let mut found = false;
+    for sign in [b'-', b'+'] {
+        if text.get(line) != Some(&sign) {
+            continue;
+        }
+        let end = bare(text, line + 1, Until::Blank).end;
+        if !matches!(text.get(end), None | Some(b'\n')) {
+            break;
+        }
+        if cell::is_secret(class, &text[line + 1..end], true) {
+            secret(scan, key, class, line + 1, end);
+            found = true;
+        }
+        line = end + 1;
+    }
+    found
+}
+
+/// A value with marks round it, or a word.
+fn plain_value(
+    scan: &mut Scan,
+    key: &Key,
+    class: KeyClass,
+    separator: Separator,
+    at: usize,
+    tight: bool,
+) {
+    let text = scan.text;
+    if text[at..].starts_with(b"[-") || text[at..].starts_with(b"{+") {
+        return changed_words(scan, key, class, at);
     }
     let Some(literal) = marked(text, at).or_else(|| wrapped(text, at)) else {
+        let class = lowered(class, separator);
         return bare_value(scan, key, class, separator, at, tight);
     };
     // Judging reads a value several times.
-    scan.spend(4 * (literal.end - literal.start));
+    scan.spend(JUDGED * (literal.end - literal.start));
     // As above, with a type, a call or letters before the mark: `"password: $=", …`.
     if let Kind::Quoted(quote) = literal.kind
         && key.quote != Some(quote)
@@ -137,35 +261,115 @@ pub(super) fn judge_value(
     }
     match literal.kind {
         Kind::Codes => codes(scan, key, class, literal),
-        Kind::Quoted(_) | Kind::Fenced => {
-            // "password "x"" is prose, `@password "x"` an attribute of a module.
-            let attribute = key.start > 0 && text[key.start - 1] == b'@';
-            let words = separator == Separator::Prose && !attribute;
-            if words && (text[at] == b'`' || key.name.eq_ignore_ascii_case(b"pass")) {
-                return;
-            }
-            let value = &text[literal.start..literal.end];
-            let phrase = contains_ci(key.name, b"phrase")
-                && value.iter().filter(|&&b| b == b' ').count() >= 2;
-            if words && !any(value, D) && !phrase {
-                return;
-            }
-            if separator == Separator::Comma
-                && key.dashes == 0
-                && !(key.quote.is_none() && is_setter(key.name))
-                && !is_pair(text, key, &literal)
-            {
-                return;
-            }
-            let whole = concatenated(text, literal);
-            let joined = whole.end > literal.end
-                && quoted_is_secret(class, key.name, &text[literal.end..whole.end]);
-            if quoted_is_secret(class, key.name, value) || joined {
-                secret(scan, key, class, whole.start, whole.end);
-            }
-        }
+        Kind::Quoted(_) | Kind::Fenced => quoted(scan, key, class, separator, at, literal),
         Kind::Bare => {}
     }
+}
+
+/// `[-old-]{+new+}`: a word diff's two values.
+fn changed_words(scan: &mut Scan, key: &Key, class: KeyClass, at: usize) {
+    let text = scan.text;
+    let mut at = at;
+    for (open, close) in [(&b"[-"[..], &b"-]"[..]), (b"{+", b"+}")] {
+        if !text[at..].starts_with(open) {
+            continue;
+        }
+        let start = at + open.len();
+        let near = &text[start..text.len().min(start + 512)];
+        let Some(length) = memchr::memmem::find(near, close) else {
+            return;
+        };
+        scan.spend(length);
+        let value = near[..length].trim_ascii();
+        let plain = !value.contains(&b'\n') && !value.contains(&b' ');
+        if plain && cell::is_secret(class, value, true) {
+            let (from, to) = cell::trim(text, start, start + length);
+            secret(scan, key, class, from, to);
+        }
+        at = start + length + close.len();
+    }
+}
+
+/// How often judging reads the bytes of a value.
+pub(super) const JUDGED: usize = 16;
+
+/// In a comparison only what looks like a secret is one.
+fn lowered(class: KeyClass, separator: Separator) -> KeyClass {
+    match separator {
+        Separator::Compare => class.min(KeyClass::Token),
+        _ => class,
+    }
+}
+
+fn quoted(
+    scan: &mut Scan,
+    key: &Key,
+    class: KeyClass,
+    separator: Separator,
+    at: usize,
+    literal: Literal,
+) {
+    let text = scan.text;
+    let value = &text[literal.start..literal.end];
+    // "password "x"" is prose, `@password "x"` an attribute of a module.
+    let attribute = key.start > 0 && text[key.start - 1] == b'@';
+    if separator == Separator::Prose && !attribute && !named_in_words(key, text[at], value) {
+        return;
+    }
+    if line_lead(text, key.start, 40).trim_ascii() == b"alias" {
+        return;
+    }
+    let setter = key.quote.is_none() && is_setter(key.name);
+    if separator == Separator::Comma && key.dashes == 0 && !setter && !is_pair(text, key, &literal)
+    {
+        return;
+    }
+    let class = match separator {
+        Separator::Compare if !(any(value, D) && value.len() >= 6) => class.min(KeyClass::Token),
+        _ => class,
+    };
+    let whole = concatenated(text, literal);
+    let goes_on = whole.end > literal.end;
+    if quoted_is_secret(class, key.name, value)
+        || goes_on && quoted_is_secret(class, key.name, &text[literal.end..whole.end])
+    {
+        secret(
+            scan,
+            key,
+            class,
+            whole.start,
+            torn_end(text, whole.start, whole.end),
+        );
+        // `"old" -> "new"`, as a plan shows a change.
+        let arrow = skip_blanks(text, whole.after, 4);
+        let next = skip_blanks(text, arrow + 2, 4);
+        if text[arrow.min(text.len())..].starts_with(b"->")
+            && let Some(next) = marked(text, next).filter(|l| matches!(l.kind, Kind::Quoted(_)))
+            && quoted_is_secret(class, key.name, &text[next.start..next.end])
+        {
+            secret(scan, key, class, next.start, next.end);
+        }
+    }
+}
+
+/// The end of a literal that a terminal's edge breaks.
+fn torn_end(text: &[u8], start: usize, end: usize) -> usize {
+    if end - start < 12 || !matches!(text.get(end), Some(b'\n')) {
+        return end;
+    }
+    match continuation(text, end, STD64 | URL64, false) {
+        Some(next) => run_end_capped(text, next, STD64 | URL64, 400),
+        None => end,
+    }
+}
+
+/// `password "hunter2"` in a sentence: with a digit, or a phrase of words.
+fn named_in_words(key: &Key, mark: u8, value: &[u8]) -> bool {
+    if mark == b'`' || key.name.eq_ignore_ascii_case(b"pass") {
+        return false;
+    }
+    let words = value.iter().filter(|&&b| b == b' ').count();
+    any(value, D) || contains_ci(key.name, b"phrase") && words >= 2
 }
 
 /// `key: |` or `key: >-`, and the value on the next line: where that line's text starts.
@@ -226,29 +430,6 @@ pub(super) fn secret(scan: &mut Scan, key: &Key, class: KeyClass, start: usize, 
     };
     scan.add(start, end, rule, 1);
     scan.value_until = scan.value_until.max(end);
-}
-
-/// `["a", "b"]` under a telling key.
-fn elements(scan: &mut Scan, key: &Key, class: KeyClass, from: usize) {
-    let text = scan.text;
-    let mut at = from + 1;
-    for _ in 0..32 {
-        at = skip_space(text, at, 120);
-        let Some(literal) = marked(text, at) else {
-            return;
-        };
-        scan.spend(literal.end - literal.start);
-        if matches!(literal.kind, Kind::Quoted(_))
-            && quoted_is_secret(class, key.name, &text[literal.start..literal.end])
-        {
-            secret(scan, key, class, literal.start, literal.end);
-        }
-        at = skip_space(text, literal.after, 120);
-        if text.get(at) != Some(&b',') {
-            return;
-        }
-        at += 1;
-    }
 }
 
 /// Skips a type and an equals sign: `&'static str = `.

@@ -56,9 +56,41 @@ impl View {
 
 /// The next byte that may begin something invisible: the escape character, a written escape, or a byte of a character above ASCII.
 fn next_mark(text: &[u8]) -> Option<usize> {
-    text.iter()
-        .position(|&b| matches!(b, 0x1b | b'\\' | 0xc2 | 0xe2 | 0xef))
+    // Every byte is looked at with its neighbour. A block at a time: without an early end the comparisons run side by side.
+    let mark = |b: u8, next: u8| {
+        (b == 0x1b)
+            | (b == b'\\')
+                & ((next == b'e')
+                    | (next == b'u')
+                    | (next == b'x')
+                    | (next == b'0')
+                    | (next == b'\\'))
+            | (b == 0xc2) & ((next == 0xa0) | (next == 0xad))
+            | (b == 0xe2) & ((next == 0x80) | (next == 0x81))
+            | (b == 0xef) & (next == 0xbb)
+    };
+    let blocks = text.len().saturating_sub(1) / BLOCK;
+    for block in 0..blocks {
+        let at = block * BLOCK;
+        let (these, next) = (&text[at..at + BLOCK], &text[at + 1..at + 1 + BLOCK]);
+        let any = these
+            .iter()
+            .zip(next)
+            .fold(false, |any, (&b, &n)| any | mark(b, n));
+        if any {
+            return these
+                .iter()
+                .zip(next)
+                .position(|(&b, &n)| mark(b, n))
+                .map(|i| at + i);
+        }
+    }
+    let rest = &text[blocks * BLOCK..];
+    let marked = |i: &usize| mark(rest[*i], rest.get(i + 1).copied().unwrap_or(0));
+    (0..rest.len()).find(marked).map(|i| blocks * BLOCK + i)
 }
+
+const BLOCK: usize = 32;
 
 /// The length of the invisible thing at the start of `text`, and whether a space stands for it.
 pub(crate) fn invisible(text: &[u8]) -> Option<(usize, bool)> {
@@ -101,15 +133,17 @@ fn escape(rest: &[u8]) -> Option<usize> {
                 .position(|b| (0x40..=0x7e).contains(b))?;
             Some(body + 2)
         }
-        // A title or a hyperlink, up to the bell or the string terminator.
+        // A title or a hyperlink: its text is read, since it is kept.
         b']' => {
-            let end = rest.iter().take(2048).position(|&b| b == 7 || b == 0x1b)?;
-            Some(if rest[end] == 7 {
-                end + 1
-            } else {
-                (end + 2).min(rest.len())
-            })
+            let number = rest.iter().skip(1).take(4);
+            Some(
+                1 + number
+                    .take_while(|b| b.is_ascii_digit() || **b == b';')
+                    .count(),
+            )
         }
+        // The string terminator.
+        b'\\' => Some(1),
         b'(' | b')' => Some(2.min(rest.len())),
         b'=' | b'>' | b'c' | b'7' | b'8' | b'M' => Some(1),
         _ => None,

@@ -1,0 +1,412 @@
+//! Columns and cells: a name in a header or in a list of columns rules the values below or beside it.
+//!
+//! A header is read once, with all its names; rows are followed as long as they have its form.
+
+use super::cell::{self, Column};
+use super::key::Key;
+use super::keys::KeyClass;
+use super::literal::{Kind, marked, skip_space};
+use super::scan::Scan;
+use super::shape::*;
+use super::statement;
+
+/// The longest header, and the longest row that is read.
+const MAX_LINE: usize = 4096;
+/// How often the bytes of a header or a row are read.
+const READS: usize = 4;
+/// So many rows are followed; a longer table is cut by the printer or is no table.
+const MAX_ROWS: usize = 4096;
+/// More columns than that are read up to here.
+const MAX_COLUMNS: usize = 64;
+
+/// A telling name that may be a column's: reads the columns beside it, and the values that belong to them.
+pub(super) fn header(scan: &mut Scan, key: &Key, form: Form) {
+    match form {
+        Form::Listed(open) => {
+            scan.spend(64);
+            statement::columns(scan, open);
+        }
+        Form::Lines(mark) => lines(scan, key, mark),
+    }
+}
+
+/// How the names of columns are set.
+pub(super) enum Form {
+    /// In brackets, from this one on.
+    Listed(usize),
+    /// In a line.
+    Lines(Mark),
+}
+
+/// What stands between the cells of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    Byte(u8),
+    /// `│`
+    Rule,
+    /// Two blanks or more: cells begin where their names do.
+    Blanks,
+}
+
+/// Looks beside the name only: most names are no column's. Headers before `read` are done with.
+pub(super) fn form(text: &[u8], key: &Key, read: usize) -> Option<Form> {
+    if key.start < read {
+        return None;
+    }
+    let end = key.start + key.name.len();
+    // One blank and a word: a sentence.
+    if let [b' ', b'!'..=b'{' | b'}' | b'~', ..] = text[end..] {
+        return None;
+    }
+    let quoted = run_end_of(text, end, |b| {
+        matches!(b, b'"' | b'\'' | b'`' | b'*' | b'\\')
+    });
+    let gap = run_end_of(text, quoted, |b| b == b' ');
+    let left = before(text, key.start, |b| {
+        matches!(b, b'"' | b'\'' | b'`' | b'*' | b'\\' | b' ')
+    });
+    let opening = left.checked_sub(1).and_then(|i| text.get(i)).copied();
+    let next = text.get(gap).copied().unwrap_or(b'\n');
+    if matches!(next, b',' | b')' | b']' | b'>')
+        && matches!(opening, Some(b'(' | b'[' | b',' | b'<'))
+    {
+        if let Some(open) = opening_bracket(text, left) {
+            return Some(Form::Listed(open));
+        }
+    }
+    let lead = opening.unwrap_or(b'\n');
+    let edge = |b: u8, mark: u8| b == mark || matches!(b, b'\n' | b'\r');
+    let between = |mark: u8| edge(next, mark) && edge(lead, mark) && (next == mark || lead == mark);
+    if text[gap..].starts_with("│".as_bytes()) {
+        return Some(Form::Lines(Mark::Rule));
+    }
+    for mark in [b'|', b'\t', b',', b';'] {
+        if between(mark) {
+            return Some(Form::Lines(Mark::Byte(mark)));
+        }
+    }
+    let apart = gap >= quoted + 2 || matches!(next, b'\n' | b'\r');
+    let blanks = key.start - left;
+    let first = matches!(lead, b'\n') || left == 0;
+    (apart && (first || blanks >= 2) && quoted == end).then_some(Form::Lines(Mark::Blanks))
+}
+
+/// The bracket that opens the list in which `at` stands, if names stand between.
+fn opening_bracket(text: &[u8], at: usize) -> Option<usize> {
+    let from = at.saturating_sub(1024);
+    let names = |b: u8| {
+        is(b, WORD | DOT | COMMA)
+            || matches!(b, b'"' | b'\'' | b'`' | b' ' | b'\n' | b'\\' | b'<' | b'>')
+    };
+    let open = from + text[from..at].iter().rposition(|&b| !names(b))?;
+    matches!(text[open], b'(' | b'[').then_some(open)
+}
+
+fn lines(scan: &mut Scan, key: &Key, mark: Mark) {
+    let text = scan.text;
+    let start = line_start(text, key.start);
+    let Some(end) = line_end(text, key.start) else {
+        return;
+    };
+    scan.spend(READS * (end - start));
+    scan.header_until = end;
+    let mut columns = Vec::new();
+    cells(text, start, end, mark, None, &mut columns);
+    let names: Vec<Column> = columns
+        .iter()
+        .map(|&(from, to)| cell::column(scan, &text[from..to]))
+        .collect();
+    let plain = names.iter().all(|column| *column != Column::NoName);
+    if !plain
+        || !names
+            .iter()
+            .any(|column| matches!(column, Column::Secret(_)))
+    {
+        return;
+    }
+    let table = Table {
+        mark,
+        columns: &columns,
+        names: &names,
+    };
+    table.rows(scan, end);
+}
+
+struct Table<'c> {
+    mark: Mark,
+    columns: &'c [(usize, usize)],
+    names: &'c [Column],
+}
+
+impl Table<'_> {
+    /// The rows below a header that ends at `at`.
+    fn rows(&self, scan: &mut Scan, mut at: usize) {
+        let text = scan.text;
+        let mut cells_of_row = Vec::new();
+        let mut ruled = false;
+        for _ in 0..MAX_ROWS {
+            let start = next_line(text, at);
+            let Some(end) = line_end(text, start).filter(|&end| end > start) else {
+                return;
+            };
+            scan.spend(READS * (end - start) + 32);
+            at = end;
+            if is_rule(&text[start..end]) {
+                ruled = true;
+                continue;
+            }
+            cells(
+                text,
+                start,
+                end,
+                self.mark,
+                Some(self.columns),
+                &mut cells_of_row,
+            );
+            if cells_of_row.len() != self.columns.len() || scan.exhausted() {
+                return;
+            }
+            for (&(from, to), name) in cells_of_row.iter().zip(self.names) {
+                if let Column::Secret(class) = *name {
+                    let sure = ruled || self.mark != Mark::Blanks;
+                    cell::judge(
+                        scan,
+                        class,
+                        from,
+                        to,
+                        sure && self.columns.len() > 1 || ruled,
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// A line between header and rows, or a table's edge: no letters and digits, at least three of what lines are drawn with.
+fn is_rule(line: &[u8]) -> bool {
+    let drawn =
+        |b: u8| matches!(b, b'-' | b'+' | b'|' | b'=' | b':' | b' ' | b'\t' | b'\r') || b >= 0x80;
+    line.len() >= 2 && line.iter().all(|&b| drawn(b)) && !any(line, ALNUM)
+}
+
+/// The cells of a line without blanks and quotation marks round them. `columns` are the header's.
+fn cells(
+    text: &[u8],
+    start: usize,
+    end: usize,
+    mark: Mark,
+    columns: Option<&[(usize, usize)]>,
+    out: &mut Vec<(usize, usize)>,
+) {
+    out.clear();
+    match mark {
+        Mark::Blanks => match columns {
+            None => spaced_names(text, start, end, out),
+            Some(columns) => spaced_values(text, start, end, columns, out),
+        },
+        Mark::Rule => {
+            let bar = "│".as_bytes();
+            split(
+                text,
+                start,
+                end,
+                |rest| rest.starts_with(bar).then_some(bar.len()),
+                out,
+            );
+        }
+        Mark::Byte(mark) => split(text, start, end, |rest| (rest[0] == mark).then_some(1), out),
+    }
+    // A table's frame makes an empty cell at either end.
+    let framed = mark == Mark::Rule || mark == Mark::Byte(b'|');
+    if framed
+        && out.len() > 2
+        && text[start..end]
+            .trim_ascii_start()
+            .first()
+            .is_some_and(|&b| b == b'|' || b == 0xe2)
+    {
+        out.remove(0);
+        if out.last().is_some_and(|&(from, to)| from == to) {
+            out.pop();
+        }
+    }
+}
+
+fn split(
+    text: &[u8],
+    start: usize,
+    end: usize,
+    mark: impl Fn(&[u8]) -> Option<usize>,
+    out: &mut Vec<(usize, usize)>,
+) {
+    let (mut from, mut at) = (start, start);
+    let mut quoted = false;
+    while at < end && out.len() < MAX_COLUMNS {
+        // Inside quotation marks that begin a cell a mark is text.
+        if text[at] == b'"' && (quoted || at == from) {
+            quoted = !quoted;
+        }
+        match mark(&text[at..end]).filter(|_| !quoted) {
+            Some(length) => {
+                out.push(cell::trim(text, from, at));
+                at += length;
+                from = at;
+            }
+            None => at += 1,
+        }
+    }
+    out.push(cell::trim(text, from, end));
+}
+
+/// Names with two blanks and more between them.
+fn spaced_names(text: &[u8], start: usize, end: usize, out: &mut Vec<(usize, usize)>) {
+    let mut at = run_end_of(&text[..end], start, |b| b == b' ');
+    while at < end && out.len() < MAX_COLUMNS {
+        let gap = text[at..end]
+            .windows(2)
+            .position(|pair| pair == b"  ")
+            .map_or(end, |n| at + n);
+        out.push((at, gap - usize::from(gap == end && text[gap - 1] == b'\r')));
+        at = run_end_of(&text[..end], gap, |b| b == b' ');
+    }
+}
+
+/// What stands below the names, counted in characters. A row in which a value reaches from one column into the next is none.
+fn spaced_values(
+    text: &[u8],
+    start: usize,
+    end: usize,
+    columns: &[(usize, usize)],
+    out: &mut Vec<(usize, usize)>,
+) {
+    if columns.len() == 1 {
+        return out.push(cell::trim(text, start, end));
+    }
+    let line = line_start(text, columns[0].0);
+    let character = |from: usize, count: usize| {
+        let mut left = count;
+        (from..end)
+            .find(|&i| {
+                let begins = text[i] & 0xc0 != 0x80;
+                if begins && left == 0 {
+                    return true;
+                }
+                left -= usize::from(begins);
+                false
+            })
+            .unwrap_or(end)
+    };
+    let count =
+        |from: usize, to: usize| text[from..to].iter().filter(|&&b| b & 0xc0 != 0x80).count();
+    let mut offset = 0;
+    let mut from = start;
+    for (i, &(name, _)) in columns.iter().enumerate() {
+        let here = count(line, name);
+        from = character(from, here - offset);
+        offset = here;
+        if from >= end {
+            out.push((end, end));
+            continue;
+        }
+        if from > start && text[from - 1] != b' ' {
+            return words(text, start, end, out);
+        }
+        let to = match columns.get(i + 1) {
+            Some(&(next, _)) => character(from, count(line, next) - here),
+            None => end,
+        };
+        out.push(cell::trim(text, from, to));
+    }
+}
+
+/// The words of a row whose cells are wider than their columns.
+fn words(text: &[u8], start: usize, end: usize, out: &mut Vec<(usize, usize)>) {
+    out.clear();
+    let mut at = run_end_of(&text[..end], start, |b| b == b' ');
+    while at < end && out.len() < MAX_COLUMNS {
+        let to = memchr::memchr(b' ', &text[at..end]).map_or(end, |n| at + n);
+        out.push((at, to));
+        at = run_end_of(&text[..end], to, |b| b == b' ');
+    }
+}
+
+/// Where the line of `at` starts, no farther back than a header is long.
+fn line_start(text: &[u8], at: usize) -> usize {
+    at - line_lead(text, at, MAX_LINE).len()
+}
+
+/// Where the line of `at` ends, if that is near.
+fn line_end(text: &[u8], at: usize) -> Option<usize> {
+    let rest = text.get(at..text.len().min(at + MAX_LINE))?;
+    match memchr::memchr(b'\n', rest) {
+        Some(offset) => Some(at + offset),
+        None => (at + rest.len() == text.len()).then_some(text.len()),
+    }
+}
+
+fn next_line(text: &[u8], end: usize) -> usize {
+    (end + 1).min(text.len())
+}
+
+pub(super) fn run_end_of(text: &[u8], from: usize, inside: impl Fn(u8) -> bool) -> usize {
+    let rest = &text[from.min(text.len())..text.len().min(from + 64)];
+    from + rest.iter().take_while(|&&b| inside(b)).count()
+}
+
+fn before(text: &[u8], to: usize, inside: impl Fn(u8) -> bool) -> usize {
+    let from = to.saturating_sub(64);
+    to - text[from..to]
+        .iter()
+        .rev()
+        .take_while(|&&b| inside(b))
+        .count()
+}
+
+/// The elements of a list of literals whose bracket stands at `open`, and where the list ends.
+pub(super) fn elements(text: &[u8], open: usize, out: &mut Vec<(usize, usize)>) -> Option<usize> {
+    out.clear();
+    let close = if text[open] == b'(' { b')' } else { b']' };
+    let mut at = open + 1;
+    while out.len() < MAX_COLUMNS {
+        at = skip_space(text, at, 120);
+        let (from, to, after) = element(text, at, close)?;
+        out.push((from, to));
+        at = skip_space(text, after, 120);
+        match text.get(at)? {
+            b',' => at += 1,
+            b if *b == close => return Some(at + 1),
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// A literal, or a word or call up to the next comma or the list's end.
+fn element(text: &[u8], at: usize, close: u8) -> Option<(usize, usize, usize)> {
+    if let Some(literal) = marked(text, at).filter(|l| matches!(l.kind, Kind::Quoted(_))) {
+        return Some((literal.start, literal.end, literal.after));
+    }
+    let mut depth = 0usize;
+    let rest = &text[at..text.len().min(at + 512)];
+    let end = rest.iter().position(|&b| {
+        if depth == 0 && (b == b',' || b == close) {
+            return true;
+        }
+        match b {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        false
+    })?;
+    Some((at, at + rest[..end].trim_ascii_end().len(), at + end))
+}
+
+/// Which columns of a list of names are secret.
+pub(super) fn classes(scan: &Scan, names: &[(usize, usize)]) -> Vec<Option<KeyClass>> {
+    let class = |&(from, to): &(usize, usize)| match cell::column(scan, &scan.text[from..to]) {
+        Column::Secret(class) => Some(class),
+        _ => None,
+    };
+    names.iter().map(class).collect()
+}

@@ -1,0 +1,277 @@
+//! Values one level below a telling name: `secrets: ["…", "…"]`, `api_key: {"value": "…"}`, `credentials: %{user: "…", pw: "…"}`,
+//! a section of a settings file.
+
+use super::cell;
+use super::judge::{is_keyword, is_placeholder, names_secret, quoted_is_secret};
+use super::key::{Key, NAME};
+use super::keys::KeyClass;
+use super::literal::{Kind, Literal, Quote, Until, bare, marked, skip_blanks, skip_space};
+use super::scan::Scan;
+use super::shape::*;
+use super::value::secret;
+
+/// So much of a container is read.
+const MAX_REACH: usize = 4096;
+/// So many of its members are judged.
+const MAX_MEMBERS: usize = 64;
+
+/// Members that hold the value itself. Sorted.
+#[rustfmt::skip]
+static VALUES: &[&[u8]] = &[
+    b"current", b"data", b"default", b"latest", b"new", b"next", b"old", b"plain", b"plaintext", b"previous", b"raw",
+    b"result", b"secret_string", b"secretstring", b"val", b"value",
+];
+
+/// Members that say something about a secret or belong to it without being one. Sorted.
+#[rustfmt::skip]
+static ABOUT: &[&[u8]] = &[
+    b"account", b"alg", b"algorithm", b"app", b"created", b"created_at", b"database", b"description", b"email", b"env",
+    b"expires", b"expires_at", b"format", b"from", b"host", b"hostname", b"id", b"key", b"kind", b"label", b"length", b"login",
+    b"module", b"name", b"namespace", b"owner", b"path", b"port", b"provider", b"region", b"rotate", b"scheme", b"scope",
+    b"sensitive", b"service", b"source", b"status", b"title", b"type", b"updated_at", b"url", b"user", b"username", b"version",
+];
+
+/// Names that hold several secrets, each under a name of its own.
+fn is_collection(name: &[u8]) -> bool {
+    name.last().is_some_and(|&b| b == b's' || b == b'S') && !name.ends_with(b"ss")
+}
+
+/// `["a", "b"]` under a telling name.
+pub(super) fn elements(scan: &mut Scan, key: &Key, class: KeyClass, from: usize) {
+    let text = scan.text;
+    let mut at = from + 1;
+    let limit = from + MAX_REACH;
+    for _ in 0..MAX_MEMBERS {
+        // `+` and `-`: a plan's or a diff's signs.
+        at = skip_space(text, at, 120);
+        at = skip_space(
+            text,
+            at + usize::from(matches!(text.get(at), Some(b'+' | b'-' | b'~'))),
+            8,
+        );
+        let literal = marked(text, at).filter(|l| !matches!(l.kind, Kind::Codes));
+        let literal = literal.unwrap_or_else(|| bare(text, at, Until::Punctuation));
+        if literal.end > limit || literal.end == literal.start {
+            return;
+        }
+        scan.spend(4 * (literal.end - literal.start) + 100);
+        let value = &text[literal.start..literal.end];
+        let goes = match literal.kind {
+            Kind::Quoted(_) => is_element(key, class, value),
+            Kind::Bare => is_collection(key.name) && cell::is_secret(class, value, false),
+            _ => false,
+        };
+        if goes {
+            secret(scan, key, class, literal.start, literal.end);
+        }
+        at = skip_space(text, literal.after, 120);
+        if text.get(at) != Some(&b',') {
+            return;
+        }
+        at += 1;
+    }
+}
+
+fn is_element(key: &Key, class: KeyClass, value: &[u8]) -> bool {
+    // `pass: ["text/*"]`: types and patterns.
+    if names_secret(value) || !any(value, D) && value.iter().any(|b| matches!(b, b'/' | b'*')) {
+        return false;
+    }
+    let any_value = class >= KeyClass::Secret
+        && is_collection(key.name)
+        && !value.is_empty()
+        && value.len() < 4
+        && all(value, ALNUM)
+        && !is_keyword(value);
+    any_value || quoted_is_secret(class, key.name, value)
+}
+
+/// What a container is closed by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Close {
+    Brace,
+    /// A line that is indented no deeper than this.
+    Dedent(usize),
+    /// An empty line or the next `[section]`.
+    Section,
+}
+
+/// A map, a struct or a block at `at`: the values of its members. Says whether there is one.
+pub(super) fn members(scan: &mut Scan, key: &Key, class: KeyClass, at: usize) -> bool {
+    let text = scan.text;
+    let name = match text.get(at) {
+        Some(b'%' | b'#') => run_end_capped(text, at + 1, NAME, 64),
+        _ => at,
+    };
+    if text.get(name) != Some(&b'{')
+        || text[at..].starts_with(b"#{")
+            && text.get(at + 2).is_some_and(|b| is(*b, ALPHA))
+            && !text[at..text.len().min(at + 80)]
+                .windows(2)
+                .any(|w| w == b"=>")
+    {
+        return false;
+    }
+    walk(scan, key, class, name + 1, Close::Brace);
+    true
+}
+
+/// The indented lines below a name in YAML, or those below a `[section]`.
+pub(super) fn block(scan: &mut Scan, key: &Key, class: KeyClass, line_end: usize) {
+    let text = scan.text;
+    let lead = line_lead(text, key.start, 160);
+    let section = lead.trim_ascii_start().starts_with(b"[");
+    let close = if section {
+        Close::Section
+    } else if lead
+        .iter()
+        .all(|&b| matches!(b, b' ' | b'-' | b'"' | b'\'' | b'+'))
+    {
+        Close::Dedent(lead.len())
+    } else {
+        return;
+    };
+    walk(scan, key, class, line_end, close);
+}
+
+fn walk(scan: &mut Scan, key: &Key, class: KeyClass, from: usize, close: Close) {
+    let text = scan.text;
+    let limit = text.len().min(from + MAX_REACH);
+    let mut at = from;
+    let mut depth = 0usize;
+    for _ in 0..2 * MAX_MEMBERS {
+        let Some(next) = next_member(text, at, limit, close, &mut depth) else {
+            return;
+        };
+        scan.spend(2 * (next - at) + 150);
+        if scan.exhausted() {
+            return;
+        }
+        let Some((name, literal)) = member(text, next, limit, close) else {
+            at = item(scan, key, class, next, close).max(next + 1);
+            continue;
+        };
+        let (start, end) = (literal.start, literal.end);
+        if is_member(
+            key,
+            class,
+            &text[name.0..name.1],
+            &text[start..end],
+            literal.kind,
+        ) {
+            secret(scan, key, class, start, end);
+        }
+        at = literal.after.max(next + 1);
+    }
+}
+
+/// Where the next name may start.
+fn next_member(
+    text: &[u8],
+    from: usize,
+    limit: usize,
+    close: Close,
+    depth: &mut usize,
+) -> Option<usize> {
+    let mut at = from;
+    while at < limit {
+        match text[at] {
+            b'}' if close == Close::Brace => *depth = depth.checked_sub(1)?,
+            b'{' if close == Close::Brace => *depth += 1,
+            b'\n' => match close {
+                Close::Brace => {}
+                Close::Dedent(indent) => {
+                    let content = skip_blanks(text, at + 1, 80);
+                    if content - at - 1 <= indent {
+                        return None;
+                    }
+                    at = content;
+                    continue;
+                }
+                Close::Section => {
+                    if matches!(text.get(at + 1), None | Some(b'[' | b'\n' | b'\r')) {
+                        return None;
+                    }
+                }
+            },
+            b if is(b, WORD) || b >= 0x80 => return Some(at),
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// A name and its value, from the name on.
+fn member(text: &[u8], at: usize, limit: usize, close: Close) -> Option<((usize, usize), Literal)> {
+    let end = run_end_capped(&text[..limit], at, NAME, 64);
+    let mut next = end;
+    if let Some((_, after)) = Quote::open(text, next) {
+        next = after;
+    }
+    next = skip_blanks(text, next, 40);
+    let colon = *text.get(next)? == b':';
+    next += match text.get(next..next + 2)? {
+        b"=>" | b":=" => 2,
+        [b'=' | b':', _] => 1,
+        _ => return None,
+    };
+    let value = skip_blanks(text, next, 40);
+    if let Some(literal) = marked(text, value) {
+        return matches!(literal.kind, Kind::Quoted(_)).then_some(((at, end), literal));
+    }
+    let line = close != Close::Brace && (colon || value > next || next < limit);
+    let literal = bare(text, value, Until::Blank);
+    (line && literal.end > value).then_some(((at, end), literal))
+}
+
+/// `- value` in a list below its name: judges it, and says where it ends.
+fn item(scan: &mut Scan, key: &Key, class: KeyClass, at: usize, close: Close) -> usize {
+    let text = scan.text;
+    let end = bare(text, at, Until::Blank).end;
+    let listed = line_lead(text, at, 80).trim_ascii() == b"-";
+    let alone = matches!(text.get(end), None | Some(b'\n' | b'\r'));
+    if close != Close::Brace && listed && alone && is_collection(key.name) {
+        scan.spend(4 * (end - at));
+        if cell::is_secret(class, &text[at..end], false) {
+            secret(scan, key, class, at, end);
+        }
+    }
+    end
+}
+
+fn is_member(key: &Key, class: KeyClass, name: &[u8], value: &[u8], kind: Kind) -> bool {
+    let mut lower = [0u8; 32];
+    let Some(lower) = lower.get_mut(..name.len()) else {
+        return false;
+    };
+    lower.copy_from_slice(name);
+    lower.make_ascii_lowercase();
+    let lower = &*lower;
+    if is_placeholder(value) || is_keyword(value) {
+        return false;
+    }
+    if VALUES.binary_search(&lower).is_ok() {
+        return quoted_is_secret(class, key.name, value) || cell::is_secret(class, value, false);
+    }
+    if !is_collection(key.name) || ABOUT.binary_search(&lower).is_ok() {
+        return false;
+    }
+    let quoted = kind != Kind::Bare;
+    if lower == b"pw" || class >= KeyClass::Secret && quoted {
+        return quoted_is_secret(KeyClass::Secret, name, value)
+            || lower == b"pw" && !value.is_empty();
+    }
+    cell::is_secret(class, value, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_sorted() {
+        assert!(VALUES.is_sorted());
+        assert!(ABOUT.is_sorted());
+    }
+}
