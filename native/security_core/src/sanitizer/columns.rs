@@ -110,6 +110,9 @@ fn lines(scan: &mut Scan, key: &Key, mark: Mark) {
     };
     scan.spend(READS * (end - start));
     scan.header_until = end;
+    let Some(sure) = certainty(&text[start..end], mark) else {
+        return;
+    };
     let mut columns = Vec::new();
     cells(text, start, end, mark, None, &mut columns);
     let names: Vec<Column> = columns
@@ -124,7 +127,9 @@ fn lines(scan: &mut Scan, key: &Key, mark: Mark) {
     {
         return;
     }
+    let sure = sure && columns.len() > 1;
     let table = Table {
+        sure,
         mark,
         columns: &columns,
         names: &names,
@@ -132,7 +137,29 @@ fn lines(scan: &mut Scan, key: &Key, mark: Mark) {
     table.rows(scan, end);
 }
 
+/// Is this line a header for sure, or only if its rows look like values? `None` if it is code or prose.
+fn certainty(line: &[u8], mark: Mark) -> Option<bool> {
+    let Mark::Byte(mark) = mark else {
+        return Some(mark == Mark::Rule);
+    };
+    let content = line.trim_ascii();
+    let framed = mark == b'|' && content.starts_with(b"|");
+    let tight = !line.windows(2).any(|pair| pair == [mark, b' ']);
+    let quoted = content.iter().any(|b| matches!(b, b'"' | b'\''));
+    let indented = line.first().is_some_and(|b| *b == b' ') && !framed;
+    match mark {
+        // Lists of words in sources end so, or go on on the next line.
+        b',' | b';' if indented || content.ends_with(&[mark]) => None,
+        b',' | b';' if quoted && !tight => None,
+        // The alternatives of a match.
+        b'|' if quoted => None,
+        _ => Some(tight || framed || mark == b'\t'),
+    }
+}
+
 struct Table<'c> {
+    /// A plain word is a value, too.
+    sure: bool,
     mark: Mark,
     columns: &'c [(usize, usize)],
     names: &'c [Column],
@@ -168,14 +195,7 @@ impl Table<'_> {
             }
             for (&(from, to), name) in cells_of_row.iter().zip(self.names) {
                 if let Column::Secret(class) = *name {
-                    let sure = ruled || self.mark != Mark::Blanks;
-                    cell::judge(
-                        scan,
-                        class,
-                        from,
-                        to,
-                        sure && self.columns.len() > 1 || ruled,
-                    );
+                    cell::judge(scan, class, from, to, self.sure || ruled);
                 }
             }
         }

@@ -84,7 +84,7 @@ impl Engine {
                 runs_from = runs_from.max(at);
                 continue;
             }
-            scan.enter_window();
+            scan.enter_window(end - at);
             // A piece is up to four bytes long, and may reach over the window's end.
             let readable = &text[..text.len().min(end + 3)];
             while at < end {
@@ -94,7 +94,6 @@ impl Engine {
             }
             // The window is read again while it is near the processor. A run is read once by the filter and once here, and a
             // few bytes beside it: no budget is needed.
-            scan.enter_window();
             let stop = run_end(text, end, ALNUM);
             if runs_from < stop {
                 long_runs(&text[runs_from..stop], &mut |start| {

@@ -127,7 +127,11 @@ pub(super) fn authorization(
         }
         return;
     }
-    let quoted = start > from || key.quote.is_some();
+    // Under a quoted name a value without marks is a number or a word of JSON.
+    let quoted = start > from;
+    if !quoted && key.quote.is_some() && is_at(text, from, D | DASH) {
+        return;
+    }
     let plain = value.trim_ascii();
     let hit = if plain.contains(&b' ') {
         false

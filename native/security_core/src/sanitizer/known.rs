@@ -164,12 +164,8 @@ impl KnownSecrets {
             return;
         };
         let mut budget = READS_PER_BYTE * text.len() + 64 * 1024;
-        let mut until = 0;
         for hit in searcher.find_overlapping_iter(text) {
             let (start, end) = (hit.start(), hit.end());
-            if end <= until {
-                continue;
-            }
             // Without a budget whatever begins like a value goes.
             let place = match self.anchors[hit.pattern().as_usize()] {
                 _ if budget == 0 => Some((start, end)),
@@ -190,7 +186,6 @@ impl KnownSecrets {
             };
             if let Some((start, end)) = place {
                 found(start, end);
-                until = end;
             }
         }
     }
@@ -238,9 +233,9 @@ impl KnownSecrets {
             let index = self.add(form.clone(), Alphabet::Plain, false);
             self.anchor(Anchor::First(index), vec![form], patterns);
         }
+        let small = self.add(hex(value, false), Alphabet::Hex, random);
         for upper in [false, true] {
             let form = hex(value, upper);
-            let index = self.add(form.clone(), Alphabet::Hex, random);
             let apart = |mark: &str| {
                 form.chunks(2)
                     .map(|p| String::from_utf8_lossy(p))
@@ -262,7 +257,7 @@ impl KnownSecrets {
                 apart(", 0x"),
                 groups,
             ];
-            self.anchor(Anchor::First(index), begins, patterns);
+            self.anchor(Anchor::First(small), begins, patterns);
         }
         for url_safe in [false, true] {
             for offset in 0..3 {
@@ -331,7 +326,17 @@ impl Spelling {
 
     /// The length of `wanted` as it stands at `at`, whether plain or escaped.
     fn shown(&self, text: &[u8], at: usize, wanted: u8) -> Option<usize> {
-        if text[at] == wanted {
+        // A quotation mark for a shell or for SQL, inside a string of its kind.
+        if wanted == b'\'' && self.alphabet == Alphabet::Plain {
+            for (spelled, length) in [(&b"'\\''"[..], 4), (b"''", 2)] {
+                if text[at..].starts_with(spelled) {
+                    return Some(length);
+                }
+            }
+        }
+        if text[at] == wanted
+            || self.alphabet == Alphabet::Hex && text[at].eq_ignore_ascii_case(&wanted)
+        {
             return Some(1);
         }
         if self.alphabet != Alphabet::Plain {
@@ -347,7 +352,6 @@ impl Spelling {
         match rest {
             [b'%', ..] => coded(rest.get(1..3)).map(|_| 3),
             [b'+', ..] if wanted == b' ' => Some(1),
-            [b'\'', b'\\', b'\'', b'\'', ..] if wanted == b'\'' => Some(4),
             [b'\\', ..] => {
                 let slashes = rest.iter().take(8).take_while(|&&b| b == b'\\').count();
                 let rest = &rest[slashes..];

@@ -51,7 +51,7 @@ pub(crate) struct Scan<'t> {
 pub(crate) const WINDOW: usize = 64 * 1024;
 
 /// How many bytes may be read for each byte of a window, and what a small text may always spend.
-const READS_PER_BYTE: usize = 9;
+const READS_PER_BYTE: usize = 10;
 
 const SMALL: usize = 64 * 1024;
 /// A value begins no farther behind its name.
@@ -87,9 +87,10 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Begins a window: it has a budget of its own.
-    pub(crate) fn enter_window(&mut self) {
-        self.budget = READS_PER_BYTE * self.text.len().min(WINDOW) + SMALL;
+    /// Begins a window of `length` bytes: it has a budget of its own.
+    pub(crate) fn enter_window(&mut self, length: usize) {
+        let small = if self.text.len() <= WINDOW { SMALL } else { 0 };
+        self.budget = READS_PER_BYTE * length + small;
     }
 
     /// Counts bytes that were read beyond the prefilter's own pass, and something for every look.

@@ -312,7 +312,11 @@ pub(super) fn is_pair(text: &[u8], key: &Key, literal: &Literal) -> bool {
         b'{' => last == b'}' || !word,
         b'[' => last == b']' && !word,
         b'(' => last == b')',
-        b',' => last == b')' && !word || any(value, D) && !word && last != b']',
+        b',' => {
+            // `"email","ann","password","…"`: fields in a row, with nothing between.
+            let row = text[..open].ends_with(b",");
+            last == b')' && !word || row && any(value, D) && !word && last != b']'
+        }
         b'"' => any(value, D),
         _ => false,
     }
