@@ -40,9 +40,12 @@ pub(super) fn judge_value(
         return;
     }
     let call = separator == Separator::Comma && key.quote.is_none();
+    // Under a quoted name a value without marks is a number or a list of JSON.
+    let data = key.quote.is_some() && marked(text, at).is_none();
     if headers::is_cookie(key.name)
         && key.dashes == 0
         && !call
+        && !data
         && !matches!(separator, Separator::Prose | Separator::Cell)
     {
         return headers::cookies(scan, key, at);
