@@ -41,6 +41,7 @@ defmodule JidoCode.Tools.Definition do
 
   alias JidoCode.Tools.Arguments
   alias JidoCode.Tools.Behaviours.SecureHandler
+  alias JidoCode.Tools.Tier
 
   @type hints :: %{read_only: boolean(), destructive: boolean(), idempotent: boolean(), open_world: boolean()}
 
@@ -181,7 +182,7 @@ defmodule JidoCode.Tools.Definition do
       for {key, right?, takes} <- [
             {:name, &name?/1, "lower-case letters, digits and _, beginning with a letter"},
             {:description, &text?/1, "a text"},
-            {:tier, &SecureHandler.valid_tier?/1, "one of #{inspect(SecureHandler.tier_hierarchy())}"},
+            {:tier, &Tier.valid?/1, "one of #{inspect(Tier.all())}"},
             {:hints, &hints?/1, ":looks, :runs or a map of booleans"},
             {:timeout_ms, &(&1 == nil or (is_integer(&1) and &1 > 0)), "a positive integer"},
             {:parameters, &is_list/1, "a list"}

@@ -196,13 +196,14 @@ defmodule Mix.Tasks.Jido.ToolTest do
     end
 
     test "limits hold for the whole run" do
-      input = String.duplicate(~s({"name": "ets_inspect", "arguments": {"operation": "list"}}\n), 7)
+      # 120 a minute, at the door of one person's agent.
+      input = String.duplicate(~s({"name": "ets_inspect", "arguments": {"operation": "list"}}\n), 122)
 
       {1, output, _errors} =
         run(["run", "--json", "--no-start", "--consent", "ets_inspect", "--session", "limits"], input)
 
       assert output |> lines() |> Enum.map(& &1["status"]) ==
-               List.duplicate("ok", 5) ++ ["blocked", "blocked"]
+               List.duplicate("ok", 120) ++ ["blocked", "blocked"]
 
       # The next run is another session.
       {0, _output, _errors} =

@@ -28,9 +28,9 @@ defmodule JidoCode.Tools.Behaviours.SecureHandler do
   its own says all this, and more, in its `c:definition/0` (`JidoCode.Tools.Definition`); one with neither does not compile.
   """
 
-  alias JidoCode.Tools.Telemetry
+  alias JidoCode.Tools.{Telemetry, Tier}
 
-  @tiers [:read_only, :write, :execute, :privileged]
+  @tiers Tier.all()
 
   @type tier :: :read_only | :write | :execute | :privileged
 

@@ -2,7 +2,7 @@ defmodule JidoCode.Tools.Config.Type do
   @moduledoc false
   # What a key of the configuration takes, as data: `check/2` says whether a value is that, `describe/1` says it to people.
 
-  alias JidoCode.Tools.Behaviours.SecureHandler
+  alias JidoCode.Tools.Tier
 
   @typedoc """
   `:name` is a string or an atom that names something; `{:pairs, :text, value}` is a map or a list of pairs; `{:keyword, types}`
@@ -69,7 +69,7 @@ defmodule JidoCode.Tools.Config.Type do
   defp is?(:name, value) when is_atom(value), do: value not in [nil, true, false]
   defp is?(:name, value), do: is?(:text, value)
   defp is?(:module, value), do: is_atom(value) and match?("Elixir." <> _, Atom.to_string(value))
-  defp is?(:tier, value), do: SecureHandler.valid_tier?(value)
+  defp is?(:tier, value), do: Tier.valid?(value)
   defp is?(:limit, nil), do: true
   defp is?(:limit, value), do: is_integer(value) and value > 0
   defp is?(:every, value), do: match?({:every, ms} when is_integer(ms) and ms in 1..3_600_000, value)
@@ -143,7 +143,7 @@ defmodule JidoCode.Tools.Config.Type do
   def describe(:boolean), do: "true or false"
   def describe(:text), do: "a string that is not empty"
   def describe(:name), do: "names as strings or atoms"
-  def describe(:tier), do: "one of #{listed(SecureHandler.tier_hierarchy())}"
+  def describe(:tier), do: "one of #{listed(Tier.all())}"
   def describe(:module), do: "modules"
   def describe(:limit), do: "a positive integer, or nil for none"
   def describe(:ports), do: "{:ports, [port]}"
