@@ -58,7 +58,13 @@ pub(super) fn elements(scan: &mut Scan, key: &Key, class: KeyClass, from: usize)
         let value = &text[literal.start..literal.end];
         let goes = match literal.kind {
             Kind::Quoted(_) => is_element(key, class, value),
-            Kind::Bare => is_collection(key.name) && cell::is_secret(class, value, false),
+            // In JSON a word without marks is a number or another container.
+            Kind::Bare => {
+                key.quote.is_none()
+                    && !matches!(value[0], b'[' | b'{')
+                    && is_collection(key.name)
+                    && cell::is_secret(class, value, false)
+            }
             _ => false,
         };
         if goes {

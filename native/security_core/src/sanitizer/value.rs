@@ -41,7 +41,9 @@ pub(super) fn judge_value(
     }
     let call = separator == Separator::Comma && key.quote.is_none();
     // Under a quoted name a value without marks is a number or a list of JSON.
-    let data = key.quote.is_some() && marked(text, at).is_none();
+    let marked_value =
+        marked(text, at).is_some_and(|l| matches!(l.kind, Kind::Quoted(_) | Kind::Fenced));
+    let data = key.quote.is_some() && !marked_value;
     if headers::is_cookie(key.name)
         && key.dashes == 0
         && !call
