@@ -95,8 +95,9 @@ defmodule Bench.Orphans do
   end
 
   defp job({:timeout, kind, moment}, mark, _base) do
+    # Not the last kind, which comes to an end of its own.
     {:ok, %{status: :timeout, processes_left: 0}} =
-      Command.run(program(kind), options(mark) ++ [timeout: moment])
+      Command.run(program(rem(kind, 4)), options(mark) ++ [timeout: moment])
 
     [:timeout]
   end

@@ -121,7 +121,8 @@ defmodule JidoCode.Tools.Test.MixProject do
       @tag timeout: :infinity
       test "waits for a program" do
         IO.puts("the program starts")
-        System.cmd("setsid", ["sh", "-c", "echo $$ > program.pid; exec sleep 600"], env: [{"JIDO_TEST_MARK", File.cwd!()}])
+        script = "echo $$ > program.pid; exec sleep 600"
+        System.cmd("setsid", ["sh", "-c", script], env: [{"JIDO_TEST_MARK", File.cwd!()}])
       end
 
       @tag :halt

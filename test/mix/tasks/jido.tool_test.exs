@@ -226,7 +226,9 @@ defmodule Mix.Tasks.Jido.ToolTest do
 
       command = ["call", "bash_execute", ~s({"command": "ls"}), "--tier", "execute", "--audit", "--no-start"]
       {0, output, _errors} = run(command)
-      assert output =~ ~r/^audit .*  bash_execute  ok  .*  confined: filesystem .*, network none by /m
+
+      assert output =~
+               ~r/^audit .*  bash_execute  ok  .*  confined: fence .*, filesystem .*, network none by /m
     end
 
     test "a file that is none" do
