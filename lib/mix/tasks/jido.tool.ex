@@ -23,6 +23,7 @@ defmodule Mix.Tasks.Jido.Tool do
       see `JidoCode.Tools.SessionOptions`
     * `--json` - prints JSON for machines, a line a result: `{"name", "ok", "status", "result" or "error", "duration_us"}`
     * `--audit` - prints the audit trail at the end
+    * `--audit-file FILE` - writes it to this file as well, each entry before its call is answered; see `mix jido.audit`
     * `--no-start` - does not start the project's application; there is little to look at then, unless on another node. With
       `--node` it is started only by `--start`
 
@@ -40,7 +41,7 @@ defmodule Mix.Tasks.Jido.Tool do
   alias JidoCode.Tools.Project.Places
   alias JidoCode.Tools.Security.AuditLogger
 
-  @switches [json: :boolean, audit: :boolean, start: :boolean]
+  @switches [json: :boolean, audit: :boolean, audit_file: :string, start: :boolean]
 
   # The longest line that `run` reads.
   @max_line 10_000_000
@@ -127,6 +128,10 @@ defmodule Mix.Tasks.Jido.Tool do
   defp start(opts) do
     Console.quietly(fn ->
       Console.logs_to_stderr()
+
+      if opts[:audit_file],
+        do: Application.put_env(:jido_code_tools, :audit_file, opts[:audit_file], persistent: true)
+
       Mix.Task.run(if(SessionOptions.start?(opts), do: "app.start", else: "app.config"))
       {:ok, _started} = Application.ensure_all_started(:jido_code_tools)
       Places.take_path_dependencies(File.cwd!())

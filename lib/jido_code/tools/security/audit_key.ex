@@ -16,11 +16,18 @@ defmodule JidoCode.Tools.Security.AuditKey do
     end
   end
 
-  @doc "The same, or why there is none."
-  @spec load() :: {:ok, binary()} | {:error, String.t()}
-  def load do
+  defp load do
     case Config.get(:audit_key) do
       nil -> with {:ok, path} <- path(), do: read_or_make(path)
+      key -> {:ok, key}
+    end
+  end
+
+  @doc "The secret that there is; none is made."
+  @spec known() :: {:ok, binary()} | {:error, String.t()}
+  def known do
+    case Config.get(:audit_key) do
+      nil -> with {:ok, path} <- path(), do: read_again(path)
       key -> {:ok, key}
     end
   end

@@ -1,0 +1,222 @@
+defmodule Mix.Tasks.Jido.Audit do
+  @shortdoc "Shows and verifies the audit trail of the tools"
+
+  @moduledoc """
+  Shows the file that `config :jido_code_tools, audit_file:` names: what was called, by which session, when, how long it took, how
+  it ended, and what the kernel held it to.
+
+      mix jido.audit                                 # the configured file
+      mix jido.audit log/audit.jsonl --status blocked --since 2h
+      mix jido.audit --follow                        # beside an agent at work
+      mix jido.audit verify log/audit.jsonl
+
+  ## Options
+
+    * `--session ID`, `--tool NAME`, `--status STATUS` - only these entries; each may be given several times
+    * `--since TIME`, `--until TIME` - `2026-01-31T12:00:00Z`, or how long ago: `90s`, `30m`, `2h`, `7d`
+    * `--limit N` - the last N of them
+    * `--follow` - goes on with what is written from now on, starts of calls included
+    * `--json` - the lines as they are
+
+  A call has one line. One that says `started` runs, or was cut off with its VM.
+
+  ## verify
+
+  Checks that no entry was changed, removed or moved. The exit status is 0 and the head is printed when all is well; else it is 1, and
+  the first entry that does not fit is named, and up to which head all is well. Whoever keeps the head of a trail elsewhere can
+  tell later that everything up to it is still there: `--head HEX` asks for that head.
+
+  The chain is made with a key: `config :jido_code_tools, audit_key:`, or the one that was made in the user's folder when the
+  file was first written. `--key-file FILE` takes it from elsewhere.
+  """
+
+  use Mix.Task
+
+  alias JidoCode.Tools.{Config, JSON, PlainFile}
+  alias JidoCode.Tools.Security.{AuditKey, AuditLogger, AuditTrail}
+
+  @switches [
+    session: :keep,
+    tool: :keep,
+    status: :keep,
+    since: :string,
+    until: :string,
+    limit: :integer,
+    follow: :boolean,
+    json: :boolean,
+    key_file: :string,
+    head: :string
+  ]
+
+  @follow_ms 300
+
+  @impl true
+  def run(argv) do
+    case OptionParser.parse(argv, strict: @switches) do
+      {opts, ["verify" | rest], []} -> rest |> file() |> verify(opts)
+      {opts, rest, []} -> rest |> file() |> show(opts)
+      {_opts, _rest, [{option, _value} | _]} -> fail("unknown option, or one without its value: #{option}")
+    end
+  end
+
+  defp file([path]), do: loaded(path)
+  defp file([]), do: loaded(nil)
+  defp file(_several), do: fail("give one file")
+
+  # The project's configuration, which names the file and perhaps the key; its application is not started.
+  defp loaded(path) do
+    Mix.Task.run("app.config")
+
+    path =
+      path || Config.get(:audit_file) ||
+        fail("no file is configured (config :jido_code_tools, audit_file:): give one")
+
+    [identity] = PlainFile.identities([path])
+    if identity == nil, do: fail("#{path} is not there, or no regular file"), else: path
+  end
+
+  defp verify(path, opts) do
+    case AuditTrail.verify(path, key!(opts), opts[:head]) do
+      {:ok, report} ->
+        IO.puts("#{report.entries} entries, unchanged. The head is #{report.head}")
+
+        if report.torn_bytes > 0,
+          do:
+            IO.puts(
+              "The last #{report.torn_bytes} bytes are the beginning of an entry that was not answered."
+            )
+
+      {:damaged, text, report} ->
+        IO.puts(text)
+        IO.puts("All is well up to entry #{report.entries}, the head #{report.head}")
+        exit({:shutdown, 1})
+
+      {:error, text} ->
+        fail(text)
+    end
+  end
+
+  defp key!(opts) do
+    result =
+      case opts[:key_file] do
+        nil -> AuditKey.known()
+        file -> with {:ok, key, _identity} <- PlainFile.read(file, 1_000), do: {:ok, key}
+      end
+
+    case result do
+      {:ok, key} -> key
+      {:error, text} -> fail("the key can't be read: #{text}")
+    end
+  end
+
+  defp show(path, opts) do
+    filter = filter(opts)
+    {:ok, entries, offset} = AuditTrail.read(path, 0)
+    over = for %{"of" => id} when id != nil <- entries, into: MapSet.new(), do: id
+
+    entries
+    |> Enum.filter(&(filter.(&1) and not (&1["status"] == "started" and &1["id"] in over)))
+    |> last(opts[:limit])
+    |> Enum.each(&print(&1, opts))
+
+    if opts[:follow], do: follow(path, offset, filter, opts)
+  end
+
+  defp follow(path, offset, filter, opts) do
+    Process.sleep(@follow_ms)
+
+    case AuditTrail.read(path, offset) do
+      {:ok, entries, offset} ->
+        entries |> Enum.filter(filter) |> Enum.each(&print(&1, opts))
+        follow(path, offset, filter, opts)
+
+      {:error, text} ->
+        fail(text)
+    end
+  end
+
+  defp last(entries, nil), do: entries
+  defp last(entries, limit) when limit >= 0, do: Enum.take(entries, -limit)
+  defp last(_entries, _limit), do: fail("--limit takes a number from 0 on")
+
+  defp filter(opts) do
+    given = fn name -> for {^name, value} <- opts, do: value end
+    [sessions, tools, statuses] = Enum.map([:session, :tool, :status], given)
+    {since, until} = {time(opts[:since], 0), time(opts[:until], nil)}
+
+    fn entry ->
+      (sessions == [] or entry["session_id"] in sessions) and (tools == [] or entry["tool"] in tools) and
+        (statuses == [] or entry["status"] in statuses) and entry["timestamp_us"] >= since and
+        (until == nil or entry["timestamp_us"] <= until)
+    end
+  end
+
+  @units %{"s" => 1, "m" => 60, "h" => 3_600, "d" => 86_400}
+
+  defp time(nil, default), do: default
+
+  defp time(text, _default) do
+    case {Regex.run(~r/\A(\d{1,9})([smhd])\z/, text), DateTime.from_iso8601(text)} do
+      {[_all, number, unit], _time} ->
+        System.os_time(:microsecond) - String.to_integer(number) * @units[unit] * 1_000_000
+
+      {nil, {:ok, time, _offset}} ->
+        DateTime.to_unix(time, :microsecond)
+
+      _neither ->
+        fail("#{text} is neither a time (2026-01-31T12:00:00Z) nor how long ago (90s, 30m, 2h, 7d)")
+    end
+  end
+
+  defp print(entry, opts) do
+    if opts[:json] do
+      {:ok, json} = JSON.encode(entry)
+      IO.puts(json)
+    else
+      IO.puts(IO.ANSI.format(line(entry)))
+    end
+  end
+
+  defp line(entry) do
+    time = entry["timestamp_us"] |> DateTime.from_unix!(:microsecond) |> DateTime.truncate(:millisecond)
+
+    [
+      :faint,
+      "#{DateTime.to_string(time)}  #{entry["id"]}  ",
+      :reset,
+      "#{shown(entry["session_id"])}  ",
+      :bright,
+      shown(entry["tool"]),
+      :reset,
+      "  ",
+      colour(entry["status"]),
+      entry["status"],
+      :reset,
+      "  #{duration(entry["duration_us"])}",
+      held(entry["confinement"])
+    ]
+  end
+
+  # What is no text is written as its bytes.
+  defp shown(%{"hex" => hex}), do: "bytes " <> hex
+  defp shown(text), do: AuditLogger.plain(text)
+
+  defp colour("ok"), do: :green
+  defp colour(status) when status in ["started", "cancelled"], do: :cyan
+  defp colour(status) when status in ["granted", "consented", "revoked"], do: :magenta
+  defp colour("blocked"), do: :yellow
+  defp colour(_status), do: :red
+
+  defp duration(us) when us >= 1_000_000, do: "#{Float.round(us / 1_000_000, 1)} s"
+  defp duration(us) when us >= 1_000, do: "#{Float.round(us / 1_000, 1)} ms"
+  defp duration(us), do: "#{us} us"
+
+  defp held(nil), do: []
+  defp held(confinement), do: ["  ", :faint, "held by: #{shown(confinement)}", :reset]
+
+  @spec fail(String.t()) :: no_return()
+  defp fail(text) do
+    IO.puts(:stderr, "mix jido.audit: #{text}")
+    exit({:shutdown, 1})
+  end
+end
