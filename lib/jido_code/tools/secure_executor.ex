@@ -276,7 +276,12 @@ defmodule JidoCode.Tools.SecureExecutor do
   # nor a term that unfolds when copied leaves the worker. An answer is wrapped, so that a handler's own `{:error, :timeout}`
   # is not taken for the executor's.
   defp work(%Call{handler: handler, args: args, context: context} = call) do
-    sanitize = &OutputSanitizer.sanitize(&1, context: %{tool: call.name, session_id: context[:session_id]})
+    sanitize = fn term ->
+      {clean, note} =
+        OutputSanitizer.redact(term, context: %{tool: call.name, session_id: context[:session_id]})
+
+      noted(clean, note)
+    end
 
     case validate(handler, args, context) do
       :ok ->
@@ -296,6 +301,21 @@ defmodule JidoCode.Tools.SecureExecutor do
     # Put into words here, since an exception's message is made by the project's code.
     kind, reason -> throw({@failure, failure(kind, reason, __STACKTRACE__)})
   end
+
+  # So that nobody takes redacted text for the text itself, and writes it back into a file. A text that is JSON stays JSON.
+  defp noted(term, nil), do: term
+  defp noted({tag, value}, note) when tag in [:ok, :error], do: {tag, noted(value, note)}
+
+  defp noted(result, note) when is_map(result) and not is_struct(result),
+    do: Map.update(result, "note", note, &if(is_binary(&1), do: &1 <> " " <> note, else: note))
+
+  defp noted(text, note) when is_binary(text) do
+    if String.starts_with?(String.trim_leading(text), ["{", "[", "\""]),
+      do: text,
+      else: String.trim_trailing(text, "\n") <> "\n" <> note
+  end
+
+  defp noted(other, _note), do: other
 
   # What a failure carries may be anything the handler held: it is redacted like any other output, and short.
   defp failure(:error, reason, stacktrace) do

@@ -119,12 +119,14 @@ fn redact<'a>(env: Env<'a>, core: &Core, term: Term<'a>, limit: (Budget, Beyond)
         .redact_term(&Erlang(env), &term, secrets, names, limit)
     {
         Outcome::Clean => atoms::clean().encode(env),
-        Outcome::Redacted(clean, count) => (clean, count).encode(env),
+        Outcome::Redacted(clean, summary) => {
+            (clean, summary.total() as u64, summary.to_string()).encode(env)
+        }
         Outcome::Stopped => atoms::dirty().encode(env),
     }
 }
 
-/// `:clean`, `{term, count}`, or `:dirty` when the term is too large to be searched here.
+/// `:clean`, `{term, count, note}`, or `:dirty` when the term is too large to be searched here.
 #[rustler::nif]
 fn sanitize<'a>(env: Env<'a>, core: ResourceArc<Core>, term: Term<'a>) -> Term<'a> {
     redact(env, &core, term, (NORMAL, Beyond::Stop))

@@ -21,8 +21,8 @@ fn outcome(term: &Tree, limit: (Budget, Beyond)) -> Outcome<Tree> {
 fn redact(term: &Tree) -> Tree {
     match outcome(term, (WIDE, Beyond::Withhold)) {
         Outcome::Clean => term.clone(),
-        Outcome::Redacted(clean, count) => {
-            assert!(count > 0, "{clean:?}");
+        Outcome::Redacted(clean, summary) => {
+            assert!(summary.total() > 0, "{clean:?}");
             clean
         }
         Outcome::Stopped => panic!("a walk that withholds does not stop"),
@@ -318,24 +318,45 @@ fn names_are_remembered_for_what_they_are() {
     ]);
     let first = look(&term, &KnownSecrets::empty(), &names);
     assert_eq!(look(&term, &KnownSecrets::empty(), &names), first);
-    assert_eq!(
-        first,
-        Outcome::Redacted(
-            map([
-                (atom("password"), gone()),
-                (atom("acme_internal_name"), atom("ok"))
-            ]),
-            1
-        )
-    );
+    let Outcome::Redacted(clean, _) = first else {
+        panic!("{first:?}");
+    };
+    let named = map([
+        (atom("password"), gone()),
+        (atom("acme_internal_name"), atom("ok")),
+    ]);
+    assert_eq!(clean, named);
     let other = Names::new();
     let marked = map([(atom("password"), gone()), (atom("[REDACTED]"), atom("ok"))]);
     for _ in 0..2 {
-        assert_eq!(
-            look(&term, &known, &other),
-            Outcome::Redacted(marked.clone(), 2)
-        );
+        let Outcome::Redacted(clean, _) = look(&term, &known, &other) else {
+            panic!("the name is known");
+        };
+        assert_eq!(clean, marked);
     }
+}
+
+#[test]
+fn what_went_is_told_by_kind() {
+    let note = |term| match outcome(&term, (WIDE, Beyond::Withhold)) {
+        Outcome::Redacted(_, summary) => summary.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let named = |name, value| map([(text(name), value)]);
+    let line = || text("password: \"winter5508\"");
+    assert_eq!(note(line()), "Redacted: 1 value (password).");
+    assert_eq!(
+        note(list([
+            named("smtp_password", text("winter5508")),
+            tuple([atom("ok"), line()]),
+        ])),
+        "Redacted: 2 values (password)."
+    );
+    let sides = "left:  %{password: \"winter1\"}\nright: %{password: \"winter2\"}";
+    assert_eq!(
+        note(named("message", text(sides))),
+        "Redacted: 2 values (password); they differ."
+    );
 }
 
 fn any_tree() -> impl Strategy<Value = Tree> {

@@ -179,6 +179,36 @@ defmodule JidoCode.Tools.SecureExecutorTest do
       end
     end
 
+    test "is told, with the kinds and how many there were", %{context: context} do
+      said = fn answer -> context |> run(fn _ -> answer end) |> elem(0) end
+      line = ~s(password: "winter5508")
+      gone = ~s(password: "[REDACTED]")
+
+      assert said.({:ok, %{"a" => line, "b" => %{"c" => line}}}) ==
+               {:ok, %{"a" => gone, "b" => %{"c" => gone}, "note" => "Redacted: 2 values (password)."}}
+
+      assert said.({:ok, %{"a" => line, "note" => "Cut."}}) ==
+               {:ok, %{"a" => gone, "note" => "Cut. Redacted: 1 value (password)."}}
+
+      assert said.({:ok, line <> "\n"}) == {:ok, gone <> "\nRedacted: 1 value (password)."}
+      assert said.({:error, line}) == {:error, gone <> "\nRedacted: 1 value (password)."}
+      # A document stays one, and what holds no secret is left alone.
+      assert said.({:ok, ~s({"password":"winter5508"})}) == {:ok, ~s({"password":"[REDACTED]"})}
+      assert said.({:ok, %{"a" => 1}}) == {:ok, %{"a" => 1}}
+    end
+
+    test "says whether two sides of a failed assertion differ, which they no longer show", %{context: context} do
+      failure = fn left, right ->
+        ~s(code:  assert user.password == expected\nleft:  %{password: "#{left}"}\nright: %{password: "#{right}"}\n)
+      end
+
+      said = fn text -> context |> run(fn _ -> {:ok, %{"failure" => text}} end) |> elem(0) end
+      assert {:ok, %{"note" => note}} = said.(failure.("winter5508", "winter5509"))
+      assert note =~ ~r/\ARedacted: 2 values \(.*\); they differ\.\z/
+      assert {:ok, %{"note" => note}} = said.(failure.("winter5508", "winter5508"))
+      assert note =~ ~r/\ARedacted: 2 values \(.*\); they are equal\.\z/
+    end
+
     test "of what refuses a call", %{context: context} do
       secret = secret()
       args = %{"validate" => fn _ -> {:error, "bad key #{secret}"} end}

@@ -36,12 +36,24 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
   which redaction stops.
   """
   @spec sanitize(term(), keyword()) :: term()
-  def sanitize(term, opts \\ []) do
-    case redact(core(opts), term) do
-      :clean ->
-        term
+  def sanitize(term, opts \\ []), do: term |> redact(opts) |> elem(0)
 
-      {redacted, count} ->
+  @doc """
+  As `sanitize/2`, with a note for whoever reads the term: how many values were replaced, of which kinds, and where two of them
+  stand against each other, whether these are equal. `nil` when nothing was.
+
+      iex> JidoCode.Tools.Security.OutputSanitizer.redact(~s(password: "winter5508"), emit_telemetry: false)
+      {~s(password: "[REDACTED]"), "Redacted: 1 value (password)."}
+      iex> JidoCode.Tools.Security.OutputSanitizer.redact("nothing to see")
+      {"nothing to see", nil}
+  """
+  @spec redact(term(), keyword()) :: {term(), String.t() | nil}
+  def redact(term, opts \\ []) do
+    case ask(core(opts), term) do
+      :clean ->
+        {term, nil}
+
+      {redacted, count, note} ->
         if Keyword.get(opts, :emit_telemetry, true) do
           Telemetry.execute(
             [:jido_code, :security, :output_sanitized],
@@ -50,14 +62,15 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
           )
         end
 
-        redacted
+        {redacted, note}
     end
   end
 
-  defp redact(core, term) do
+  defp ask(core, term) do
     with :dirty <- Native.sanitize(core, term), do: Native.sanitize_dirty(core, term)
   rescue
-    _error in [ErlangError, ArgumentError, UndefinedFunctionError] -> {withheld(term), 1}
+    _error in [ErlangError, ArgumentError, UndefinedFunctionError] ->
+      {withheld(term), 1, "Redacted: everything."}
   end
 
   defp withheld({tag, _value}) when tag in [:ok, :error], do: {tag, @unavailable}
@@ -76,7 +89,7 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
       false
   """
   @spec contains_sensitive?(term(), keyword()) :: boolean()
-  def contains_sensitive?(term, opts \\ []), do: redact(core(opts), term) != :clean
+  def contains_sensitive?(term, opts \\ []), do: ask(core(opts), term) != :clean
 
   @doc """
   Tells the core a value that must never appear in any output, in none of its usual encodings either. Holds until the

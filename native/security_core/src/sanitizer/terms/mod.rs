@@ -10,7 +10,7 @@ mod walk;
 
 pub use names::Names;
 
-use super::{KnownSecrets, Sanitizer};
+use super::{KnownSecrets, Sanitizer, Summary, replace};
 
 /// What takes a secret's place, as a text, a charlist or an atom.
 pub const REDACTED: &str = "[REDACTED]";
@@ -117,8 +117,8 @@ pub enum Beyond {
 pub enum Outcome<T> {
     /// Nothing: the term is used as it is.
     Clean,
-    /// The term without its secrets, and how many were replaced.
-    Redacted(T, u64),
+    /// The term without its secrets, and what was replaced.
+    Redacted(T, Summary),
     /// The budget ran out, see [`Beyond::Stop`].
     Stopped,
 }
@@ -137,11 +137,21 @@ impl Sanitizer {
         if let Kind::Text(text) = terms.kind(term)
             && text.len() <= limit.0.bytes
         {
-            return match self.redact(text, known) {
-                Some(clean) => Outcome::Redacted(terms.text(&clean.text), clean.count as u64),
+            return match self.redact_and_tell(text, known) {
+                Some((clean, summary)) => Outcome::Redacted(terms.text(&clean), summary),
                 None => Outcome::Clean,
             };
         }
         walk::Walk::new(self, terms, known, names, limit).run(term)
+    }
+
+    /// A text without its secrets, and what these were.
+    fn redact_and_tell(&self, text: &[u8], known: &KnownSecrets) -> Option<(Vec<u8>, Summary)> {
+        let findings = self.scan(text, known);
+        if findings.spans.is_empty() {
+            return None;
+        }
+        let summary = Summary::of(text, &findings);
+        Some((replace(text, &findings.spans).0, summary))
     }
 }

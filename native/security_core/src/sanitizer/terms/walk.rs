@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::names::{Name, Names, Role};
 use super::text::{byte, charlist, cut, flatten, is_empty_list, is_list, join, name, texts};
 use super::{Beyond, Budget, Kind, Outcome, REDACTED, Replaced, Terms, WITHHELD};
-use crate::sanitizer::{KeyClass, KnownSecrets, Sanitizer};
+use crate::sanitizer::{KeyClass, KnownSecrets, Sanitizer, Summary};
 
 pub(super) struct Walk<'s, T: Terms> {
     sanitizer: &'s Sanitizer,
@@ -14,7 +14,7 @@ pub(super) struct Walk<'s, T: Terms> {
     names: &'s Names,
     budget: Budget,
     beyond: Beyond,
-    count: u64,
+    summary: Summary,
 }
 
 /// The budget ran out where the walk must stop then.
@@ -137,6 +137,18 @@ impl<T: Clone> Frame<T> {
     }
 }
 
+/// What is withheld because nobody looked at it.
+const UNSEARCHED: &str = "unsearched";
+
+/// A value's kind by the class of its name, in the words of a summary.
+fn kind(class: KeyClass) -> &'static str {
+    match class {
+        KeyClass::Password => "password",
+        KeyClass::Token | KeyClass::Auth | KeyClass::Weak => "token",
+        KeyClass::None | KeyClass::Url | KeyClass::Secret | KeyClass::Field => "secret",
+    }
+}
+
 /// What a text is, given the name that it stands under.
 enum Verdict {
     Clean,
@@ -161,7 +173,7 @@ impl<'s, T: Terms> Walk<'s, T> {
             names,
             budget,
             beyond,
-            count: 0,
+            summary: Summary::default(),
         }
     }
 
@@ -169,7 +181,7 @@ impl<'s, T: Terms> Walk<'s, T> {
         match self.walk(term) {
             Err(Stopped) => Outcome::Stopped,
             Ok(None) => Outcome::Clean,
-            Ok(Some(clean)) => Outcome::Redacted(clean, self.count),
+            Ok(Some(clean)) => Outcome::Redacted(clean, self.summary),
         }
     }
 
@@ -210,7 +222,7 @@ impl<'s, T: Terms> Walk<'s, T> {
         if self.budget.take(bytes) {
             Ok(true)
         } else if self.beyond == Beyond::Withhold {
-            self.count += 1;
+            self.gone(UNSEARCHED);
             Ok(false)
         } else {
             Err(Stopped)
@@ -221,8 +233,16 @@ impl<'s, T: Terms> Walk<'s, T> {
         self.terms.text(WITHHELD.as_bytes())
     }
 
-    fn redacted(&mut self) -> T::Term {
-        self.count += 1;
+    /// Counts a value that goes.
+    fn gone(&mut self, kind: &'static str) {
+        self.summary.add(&Summary {
+            kinds: vec![(kind, 1)],
+            sides: None,
+        });
+    }
+
+    fn redacted(&mut self, class: KeyClass) -> T::Term {
+        self.gone(kind(class));
         self.terms.text(REDACTED.as_bytes())
     }
 
@@ -258,7 +278,7 @@ impl<'s, T: Terms> Walk<'s, T> {
         }
         Ok(match self.judge(text, class) {
             Verdict::Clean => None,
-            Verdict::Secret => Some(self.redacted()),
+            Verdict::Secret => Some(self.redacted(class)),
             Verdict::Holds(clean) => Some(self.terms.text(&clean)),
         })
     }
@@ -278,9 +298,9 @@ impl<'s, T: Terms> Walk<'s, T> {
     }
 
     fn redact(&mut self, text: &[u8]) -> Option<Vec<u8>> {
-        let redacted = self.sanitizer.redact(text, self.known)?;
-        self.count += redacted.count as u64;
-        Some(redacted.text)
+        let (clean, summary) = self.sanitizer.redact_and_tell(text, self.known)?;
+        self.summary.add(&summary);
+        Some(clean)
     }
 
     /// Atoms are names, and short ones can't hide anything; a cookie or a token may have become one.
@@ -297,7 +317,7 @@ impl<'s, T: Terms> Walk<'s, T> {
             if self.atom_as_name(term, atom).clean {
                 return Ok(None);
             }
-            self.count += 1;
+            self.gone(kind(class));
             return Ok(Some(self.terms.marker()));
         }
         let name = self.terms.atom_name(term);
@@ -309,7 +329,7 @@ impl<'s, T: Terms> Walk<'s, T> {
         Ok(match self.judge(name.as_bytes(), class) {
             Verdict::Clean => None,
             Verdict::Secret => {
-                self.count += 1;
+                self.gone(kind(class));
                 Some(self.terms.marker())
             }
             Verdict::Holds(_) => Some(self.terms.marker()),
@@ -322,7 +342,7 @@ impl<'s, T: Terms> Walk<'s, T> {
             return Ok(Some(self.withheld()));
         }
         // `max_tokens: 5` counts something; a password or a PIN may well be a number.
-        Ok((class >= KeyClass::Secret).then(|| self.redacted()))
+        Ok((class >= KeyClass::Secret).then(|| self.redacted(class)))
     }
 
     /// What the name of a map's member or of a pair says.
@@ -437,7 +457,7 @@ impl<'s, T: Terms> Walk<'s, T> {
             return Ok(Opened::Done(judged));
         }
         if !improper && child.class >= KeyClass::Secret && self.are_numbers(&elements) {
-            let redacted = vec![self.redacted()];
+            let redacted = vec![self.redacted(child.class)];
             return Ok(Opened::Done(Judged::other(Some(
                 self.terms.list(redacted, None),
             ))));
@@ -495,7 +515,7 @@ impl<'s, T: Terms> Walk<'s, T> {
         Ok(match self.judge(text.as_bytes(), class) {
             Verdict::Clean => None,
             Verdict::Secret => {
-                self.count += 1;
+                self.gone(kind(class));
                 Some(self.terms.chars(REDACTED))
             }
             Verdict::Holds(clean) => Some(self.terms.chars(&String::from_utf8_lossy(&clean))),
@@ -523,7 +543,7 @@ impl<'s, T: Terms> Walk<'s, T> {
         if findings.spans.is_empty() {
             return Ok(Some(None));
         }
-        self.count += findings.spans.len() as u64;
+        self.summary.add(&Summary::of(&joined, &findings));
         let lines = cut(texts, &joined, &findings.spans);
         let lines = lines.iter().map(|line| self.terms.text(line)).collect();
         Ok(Some(Some(self.terms.list(lines, None))))
@@ -680,7 +700,7 @@ impl<'s, T: Terms> Walk<'s, T> {
             if self.beyond == Beyond::Stop {
                 return Err(Stopped);
             }
-            self.count += 1;
+            self.gone(UNSEARCHED);
             return Ok(Opened::Done(Judged::other(Some(self.withheld()))));
         }
         let members = self.terms.members(&child.term);
@@ -760,7 +780,7 @@ impl<'s, T: Terms> Walk<'s, T> {
             if let (Some(start), Some(end)) = (start, end)
                 && start + 1 < end
             {
-                self.count += 1;
+                self.gone(kind(KeyClass::Password));
                 let parts = [&text[..=start], REDACTED.as_bytes(), &text[end..]];
                 replaced.push(Replaced {
                     key: key.clone(),
@@ -813,7 +833,7 @@ impl<'s, T: Terms> Walk<'s, T> {
             if self.beyond == Beyond::Stop {
                 return Err(Stopped);
             }
-            self.count += 1;
+            self.gone(UNSEARCHED);
             return Ok(Some(self.withheld()));
         };
         if !self.afford(joined.len())? {
