@@ -176,10 +176,10 @@ fn parameter(value: &[u8]) -> Option<usize> {
 fn logged(scan: &mut Scan, from: usize, index: usize, class: KeyClass) -> bool {
     let text = scan.text;
     let rest = &text[from..text.len().min(from + MAX_REACH)];
+    scan.spend(2 * rest.len());
     let Some(list) = memchr::memmem::find(rest, b"arameters: $1 = ") else {
         return false;
     };
-    scan.spend(2 * rest.len());
     let name = format!("${} = '", index + 1);
     if let Some(found) = memchr::memmem::find(&rest[list..], name.as_bytes()) {
         let start = list + found + name.len();
