@@ -93,7 +93,17 @@ defmodule JidoCode.Tools.ExUnitFormatter do
     counter = state.counter + 1
     details = details(test, failures, counter, state.width)
     failures = for {kind, reason, stack} <- failures, do: failure(kind, reason, stack, test.tags, details)
-    {"failed", failures, %{state | counter: counter}}
+    {"failed", told(failures, details, test.logs), %{state | counter: counter}}
+  end
+
+  # What ExUnit shows is of the test as a whole, and so are the logs that it captured.
+  defp told([first | others], details, logs) do
+    texts =
+      for {key, text} <- [{"details", details}, {"logs", logs}],
+          text not in [nil, ""],
+          do: {key, cut(text(text))}
+
+    [Map.merge(first, Map.new(texts)) | others]
   end
 
   # Diffs of large terms may be slow or fail; a failure without its diff is better than none.

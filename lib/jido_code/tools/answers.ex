@@ -26,7 +26,9 @@ defmodule JidoCode.Tools.Answers do
 
   defp writer(tool) when tool in ["bash_execute", "mix_task", "bash_output"], do: Answers.Command
   defp writer(tool) when tool in ["bash_background", "kill_shell"], do: Answers.Shell
+  defp writer("fetch_elixir_docs"), do: Answers.Docs
   defp writer("get_logs"), do: Answers.Logs
+  defp writer("run_exunit"), do: Answers.Tests
   defp writer("grep_search"), do: Answers.Search
   defp writer(_tool), do: nil
 

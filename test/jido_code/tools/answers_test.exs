@@ -3,9 +3,11 @@ defmodule JidoCode.Tools.AnswersTest do
 
   doctest JidoCode.Tools.Answers
   doctest JidoCode.Tools.Answers.Command
+  doctest JidoCode.Tools.Answers.Docs
   doctest JidoCode.Tools.Answers.Logs
   doctest JidoCode.Tools.Answers.Search
   doctest JidoCode.Tools.Answers.Shell
+  doctest JidoCode.Tools.Answers.Tests
 
   alias JidoCode.Tools.Answers
 

@@ -152,6 +152,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
       "types" => shown_types.items
     }
 
+    result = if function, do: Map.put(result, "function", function), else: result
+
     [
       function && entries == [] && shown_types.items == [] && not_found_note(docs, function, args["arity"]),
       not docs.documented &&
