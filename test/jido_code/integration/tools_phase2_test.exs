@@ -129,7 +129,7 @@ defmodule JidoCode.Integration.ToolsPhase2Test do
              SecureExecutor.call("bash_background", %{"command" => "ls"}, context)
 
     assert AuditLogger.get_audit_log(session, order: :asc) |> Enum.map(& &1.status) ==
-             [:blocked, :blocked, :blocked, :ok, :error, :ok, :blocked]
+             [:blocked, :blocked, :blocked, :ok, :error, :consented, :ok, :blocked]
   end
 
   test "the audit trail says what confined the commands, of those that were stopped and those that go on, too",

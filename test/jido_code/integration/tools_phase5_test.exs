@@ -147,7 +147,7 @@ defmodule JidoCode.Integration.ToolsPhase5Test do
     assert {:ok, %{"result" => tables}} =
              SecureExecutor.call("ets_inspect", %{"operation" => "list"}, context)
 
-    assert inspect(table) in Enum.map(tables, & &1["name"])
+    assert Atom.to_string(table) in Enum.map(tables, & &1["name"])
   end
 
   test "a call of the pipeline is ended by the time it was given, and audited so", %{

@@ -193,7 +193,7 @@ defmodule JidoCode.Tools.LuaBridgeTest do
 
       assert RateLimiter.get_count(session, "bash_execute", 60_000) == 10
       statuses = AuditLogger.get_audit_log(session, order: :asc) |> Enum.map(&{&1.tool, &1.status})
-      assert [{"grep_search", :ok}, {"bash_execute", :ok} | _] = statuses
+      assert [{"execute", :granted}, {"grep_search", :ok}, {"bash_execute", :ok} | _] = statuses
       assert List.last(statuses) == {"bash_execute", :blocked}
     end
 

@@ -32,7 +32,7 @@ defmodule JidoCode.Tools.Answers.Docs do
   end
 
   defp section(_title, []), do: []
-  defp section(title, lines), do: ["\n## #{title}\n" | lines]
+  defp section(title, lines), do: ["\n## #{title}\n\n" <> Enum.join(lines, "\n")]
 
   defp entry(entry, report) do
     Answers.paragraphs(

@@ -1,10 +1,9 @@
 defmodule JidoCode.Tools.Handlers.RestartProject do
-  @moduledoc """
-  The `restart_project` tool of the MCP server: ends the project's VM, compiles the project, and starts it anew.
-
-  The result has the key `"result"`, a sentence. What looks at the running system meanwhile waits for it; commands and background
-  shells run beside the project's VM and go on. The error is why the project does not start, in the compiler's words.
-  """
+  @moduledoc false
+  # The `restart_project` tool of the MCP server: ends the project's VM, compiles the project, and starts it anew.
+  #
+  # The result has the key `"result"`, a sentence. What looks at the running system meanwhile waits for it; commands and background
+  # shells run beside the project's VM and go on. The error is why the project does not start, in the compiler's words.
 
   use JidoCode.Tools.Behaviours.SecureHandler
 

@@ -10,7 +10,7 @@ defmodule JidoCode.Tools.Remote.Loader do
   # `config :jido_code_tools, node_linger_ms:` (default 30,000) is how long they stay after the last call. Unloading takes out the
   # code; the few atoms in it stay, as atoms do.
 
-  alias JidoCode.Tools.{Config, Remote}
+  alias JidoCode.Tools.{Config, PlainFile, Remote}
   alias JidoCode.Tools.Introspection.{Excerpt, Rows}
   alias JidoCode.Tools.Remote.{Guest, Service}
 
@@ -21,6 +21,7 @@ defmodule JidoCode.Tools.Remote.Loader do
   # While another session loads.
   @wait_ms 8_000
   @pause_ms 20
+  @max_beam_bytes 10_000_000
 
   # The runtime loads what was compiled for it or for one of the two releases before.
   @newer_otp 2
@@ -149,7 +150,7 @@ defmodule JidoCode.Tools.Remote.Loader do
 
   defp load(node) do
     # Modules that lost their keeper are replaced, which takes that none has old code.
-    with {:ok, binaries} <- binaries(),
+    with {:ok, binaries} <- own_code(),
          {:ok, _purged} <- Remote.ask(node, :lists, :map, [&:code.soft_purge/1, @lent], @ask_ms) do
       case Remote.ask(node, :code, :atomic_load, [binaries], @load_ms) do
         {:ok, :ok} ->
@@ -164,16 +165,31 @@ defmodule JidoCode.Tools.Remote.Loader do
     end
   end
 
+  @doc false
   # Without debug information and documentation, which are two thirds of a module's file.
-  defp binaries do
-    found =
-      for module <- @lent, {^module, binary, _file} <- [:code.get_object_code(module)], do: {module, binary}
+  @spec own_code() :: {:ok, [{module(), charlist(), binary()}]} | {:error, String.t()}
+  def own_code do
+    found = for module <- @lent, {:ok, binary} <- [own_code(module)], do: binary
 
     if length(found) == length(@lent) do
-      {:ok, stripped} = :beam_lib.strip_files(for {_module, binary} <- found, do: binary)
+      {:ok, stripped} = :beam_lib.strip_files(found)
       {:ok, for({module, binary} <- stripped, do: {module, Guest.origin(), binary})}
     else
-      {:error, "This VM does not find the files of jido_code_tools, so it can't lend its modules"}
+      {:error,
+       "This VM does not find the files of jido_code_tools as it was started from them, so it can't lend its modules"}
+    end
+  end
+
+  # The files may lie in a project whose commands can write them. Only what runs here is lent.
+  defp own_code(module) do
+    with file when is_list(file) <- :code.which(module),
+         {:ok, binary, _identity} <- PlainFile.read(List.to_string(file), @max_beam_bytes),
+         "FOR1" <> _rest <- binary,
+         {:ok, {^module, md5}} <- :beam_lib.md5(binary),
+         ^md5 <- :erlang.get_module_info(module, :md5) do
+      {:ok, binary}
+    else
+      _other -> :error
     end
   end
 end

@@ -30,7 +30,7 @@ defmodule JidoCode.Tools.Security.PermissionsTest do
           knowledge_remember knowledge_update knowledge_supersede),
         execute:
           ~w(run_command bash_execute bash_background kill_shell mix_task run_exunit git_command lsp_request),
-        privileged: ~w(get_process_state inspect_supervisor ets_inspect spawn_task)
+        privileged: ~w(get_process_state inspect_supervisor ets_inspect get_logs spawn_task)
       }
 
       for {tier, tools} <- table do

@@ -11,7 +11,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocsTest do
 
   defp fetch!(module, args \\ %{}) do
     assert {:ok, result} = fetch(module, args)
-    assert Map.keys(result) -- ["note"] == ~w(docs module moduledoc specs types)
+    assert result["function"] == args["function"]
+    assert Map.keys(result) -- ["note", "function"] == ~w(docs module moduledoc specs types)
     assert characters(result) <= 30_000
     result
   end
