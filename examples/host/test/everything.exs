@@ -1,8 +1,10 @@
 defmodule JidoCode.Everything do
-  @moduledoc "A call of each of the library's eleven tools through the host's Executor, and what must come of it."
+  @moduledoc "A call of each of the library's twelve tools through the host's Executor, and what must come of it."
 
   alias JidoCode.Session
   alias JidoCode.Tools.{Executor, JSON, Result}
+
+  require Logger
 
   @doc "A session of its own, with its process."
   def session!(root) do
@@ -62,6 +64,10 @@ defmodule JidoCode.Everything do
 
     true = inspect(row) =~ "420"
 
+    mark = "till #{System.unique_integer([:positive])} is short"
+    Logger.error(mark)
+    %{"events" => [%{"level" => "error", "text" => ^mark}]} = logs = call.("get_logs", %{"text" => mark})
+
     %{"moduledoc" => "A market stall."} = docs = call.("fetch_elixir_docs", %{"module" => "Stall"})
 
     %{"exit_code" => 0} = mix = call.("mix_task", %{"task" => "compile", "args" => ["--force"]})
@@ -81,6 +87,7 @@ defmodule JidoCode.Everything do
       {"get_process_state", process},
       {"inspect_supervisor", supervisor},
       {"ets_inspect", table},
+      {"get_logs", logs},
       {"fetch_elixir_docs", docs},
       {"mix_task", mix},
       {"run_exunit", tests},

@@ -46,7 +46,7 @@ defmodule JidoCode.SeamsTest do
     describe "by #{seam}" do
       @describetag seam: seam
 
-      test "all eleven tools answer", %{session: session, opts: opts, seam: seam} do
+      test "all twelve tools answer", %{session: session, opts: opts, seam: seam} do
         {:ok, :privileged} = Permissions.grant_tier(session, :privileged)
         names = session |> all(opts) |> Enum.map(&elem(&1, 0))
         assert Enum.sort(names) == Enum.sort(Catalog.names())
@@ -54,8 +54,9 @@ defmodule JidoCode.SeamsTest do
         # Checked once, by whichever of the two makes the checks: each check takes a rate slot.
         for name <- names, do: assert({name, checks(session, name)} == {name, 1})
 
-        # The host's own Executor writes down what it blocks, and that alone.
-        assert trail(session) == if(seam == :symbols, do: [], else: Enum.map(names, &{&1, :ok}))
+        # The host's own Executor writes down what it blocks, and that alone; the grant is the library's entry.
+        calls = if seam == :symbols, do: [], else: Enum.map(names, &{&1, :ok})
+        assert trail(session) == [{"privileged", :granted} | calls]
       end
 
       test "a session without grants reads, and no more; the trail says so", %{session: session, opts: opts} do
@@ -159,7 +160,7 @@ defmodule JidoCode.SeamsTest do
     test "is an answer with the pipeline, and the Executor's caller lives", %{session: session, opts: opts} do
       assert {:error, text} = call("run_command", %{"command" => "crash"}, session, opts)
       assert text =~ "run_command crashed: ** (RuntimeError) the host's handler fails"
-      assert trail(session) == [{"run_command", :crashed}]
+      assert trail(session) == [{"execute", :granted}, {"run_command", :crashed}]
     end
 
     @tag seam: :symbols
