@@ -75,12 +75,13 @@ for (const [title, { Client, Stdio, elicit, options, version, pings, schema }] o
     test("calls every tool, and is told what was wrong", () =>
       connected("owner", async ({ call }) => {
         let shell;
-        for (const { name, arguments: given, has } of calls) {
+        for (const { name, arguments: given, has, says = "" } of calls) {
           const args = "shell_id" in given ? { ...given, shell_id: shell } : given;
           const result = await call(name, args, { timeout: 300_000 });
           assert.ok(!result.isError, text(result));
           assert.notEqual(text(result)[0], "{");
           assert.deepEqual(result.structuredContent, { ...result.structuredContent, ...has });
+          assert.ok(text(result).includes(says), text(result));
           shell = result.structuredContent.shell_id ?? shell;
         }
         const wrong = await call("grep_search", { patern: "x" });

@@ -165,6 +165,7 @@ class Checks:
                 data = result["structuredContent"]
                 self.assertNotEqual(text(result)[:1], "{")
                 self.assertEqual(data, {**data, **call["has"]})
+                self.assertIn(call.get("says", ""), text(result))
                 shell = data.get("shell_id", shell)
 
             result = await server.call("grep_search", {"patern": "x"})

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 # What a careless project prints, and where. All of it would end up among the messages if it could.
-CONFIG = """\
-import Config
+CONFIG = """
 IO.puts("noise: configuration")
 config :logger, level: :debug
 """
@@ -76,8 +75,8 @@ def main():
     shutil.copytree(repository / "examples/shop", folder, ignore=shutil.ignore_patterns("_build", "deps"))
     change(folder / "mix.exs", r'path: "\.\./\.\."', lambda _match: f'path: "{repository}"')
     change(folder / "lib/shop/application.ex", r"Shop\.Inventory,", "Shop.Noise, Shop.Inventory,")
-    (folder / "config").mkdir()
-    (folder / "config/config.exs").write_text(CONFIG)
+    with (folder / "config/config.exs").open("a") as config:
+        config.write(CONFIG)
     (folder / "lib/shop/noise.ex").write_text(NOISE)
     (folder / "test/slow_test.exs").write_text(SLOW)
 
