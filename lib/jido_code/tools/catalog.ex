@@ -72,11 +72,12 @@ defmodule JidoCode.Tools.Catalog do
   @doc false
   # Whether it is one of the library's.
   @spec own?(Definition.t()) :: boolean()
-  def own?(%{handler: handler}), do: match?("Elixir.JidoCode.Tools.Handlers." <> _, Atom.to_string(handler))
+  def own?(%{handler: handler}), do: handler?(handler)
+
+  defp handler?(module), do: match?("Elixir.JidoCode.Tools.Handlers." <> _, Atom.to_string(module))
 
   defp tool?(module),
-    do:
-      own?(%{handler: module}) and Code.ensure_loaded?(module) and function_exported?(module, :definition, 0)
+    do: handler?(module) and Code.ensure_loaded?(module) and function_exported?(module, :definition, 0)
 
   @doc false
   # Takes in the project's tools. Raises `ArgumentError` for one that can't be offered, and changes nothing then.
@@ -87,13 +88,17 @@ defmodule JidoCode.Tools.Catalog do
   end
 
   defp checked!(handler, known) do
-    with [] <- Definition.problems(handler),
-         definition = Definition.of(handler),
-         nil <- Enum.find(known, &(&1.name == definition.name)) do
-      definition
-    else
-      %{handler: other, name: name} -> refuse!(handler, ["the name #{name} is taken by #{inspect(other)}"])
+    case Definition.problems(handler) do
+      [] -> free!(Definition.of(handler), known)
       problems -> refuse!(handler, problems)
+    end
+  end
+
+  # No other tool may have the name.
+  defp free!(definition, known) do
+    case Enum.find(known, &(&1.name == definition.name)) do
+      nil -> definition
+      other -> refuse!(definition.handler, ["the name #{other.name} is taken by #{inspect(other.handler)}"])
     end
   end
 
