@@ -69,10 +69,9 @@ pub(super) fn form(text: &[u8], key: &Key, read: usize) -> Option<Form> {
     let next = text.get(gap).copied().unwrap_or(b'\n');
     if matches!(next, b',' | b')' | b']' | b'>')
         && matches!(opening, Some(b'(' | b'[' | b',' | b'<'))
+        && let Some(open) = opening_bracket(text, left)
     {
-        if let Some(open) = opening_bracket(text, left) {
-            return Some(Form::Listed(open));
-        }
+        return Some(Form::Listed(open));
     }
     let lead = opening.unwrap_or(b'\n');
     let edge = |b: u8, mark: u8| b == mark || matches!(b, b'\n' | b'\r');

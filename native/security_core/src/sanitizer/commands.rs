@@ -68,7 +68,7 @@ pub(crate) fn option(scan: &mut Scan, at: usize) {
     if !searcher().find_iter(lead).any(takes) {
         return;
     }
-    let pair = wanted == b'a' && !memchr::memmem::find(lead, b"redis").is_some();
+    let pair = wanted == b'a' && memchr::memmem::find(lead, b"redis").is_none();
     if wanted == b'u' || pair {
         return user_and_password(scan, value);
     }
