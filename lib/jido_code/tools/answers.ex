@@ -6,6 +6,18 @@ defmodule JidoCode.Tools.Answers do
   alias JidoCode.Tools.Answers
   alias JidoCode.Tools.Console
 
+  @writers %{
+    "bash_background" => Answers.Shell,
+    "bash_execute" => Answers.Command,
+    "bash_output" => Answers.Command,
+    "fetch_elixir_docs" => Answers.Docs,
+    "get_logs" => Answers.Logs,
+    "grep_search" => Answers.Search,
+    "kill_shell" => Answers.Shell,
+    "mix_task" => Answers.Command,
+    "run_exunit" => Answers.Tests
+  }
+
   @doc """
   The text of a tool's result. Tools without words of their own are written key by key.
 
@@ -16,21 +28,13 @@ defmodule JidoCode.Tools.Answers do
   """
   @spec text(String.t(), term()) :: String.t()
   def text(tool, result) when is_map(result) do
-    case writer(tool) do
-      nil -> result |> Console.format() |> IO.iodata_to_binary()
-      writer -> writer.text(result)
+    case Map.fetch(@writers, tool) do
+      {:ok, writer} -> writer.text(result)
+      :error -> result |> Console.format() |> IO.iodata_to_binary()
     end
   end
 
   def text(_tool, result), do: result |> Console.format() |> IO.iodata_to_binary()
-
-  defp writer(tool) when tool in ["bash_execute", "mix_task", "bash_output"], do: Answers.Command
-  defp writer(tool) when tool in ["bash_background", "kill_shell"], do: Answers.Shell
-  defp writer("fetch_elixir_docs"), do: Answers.Docs
-  defp writer("get_logs"), do: Answers.Logs
-  defp writer("run_exunit"), do: Answers.Tests
-  defp writer("grep_search"), do: Answers.Search
-  defp writer(_tool), do: nil
 
   @doc "Paragraphs, the empty ones left out, each ending in one newline."
   @spec paragraphs([String.t() | nil]) :: String.t()

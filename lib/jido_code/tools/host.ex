@@ -45,7 +45,7 @@ defmodule JidoCode.Tools.Host do
 
   @doc "The host's own way to a session's root folder, when it has one."
   @spec helpers() :: module() | nil
-  def helpers, do: if(has?(@helpers), do: @helpers)
+  def helpers, do: Enum.find(Map.get(state(), :found, []), &(&1 == @helpers))
 
   @doc """
   Makes sure that a handler which the host gave is loaded. `:changed` when its file is newer than this library's start.

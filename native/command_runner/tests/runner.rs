@@ -89,6 +89,7 @@ fn spec(arguments: &[&str]) -> Term {
         ("grace", Term::Int(100)),
         ("stdout", budget()),
         ("stderr", budget()),
+        ("channel", Term::nil()),
         (
             "limits",
             Term::map(
@@ -172,7 +173,7 @@ fn questions_are_answered_and_a_stop_is_obeyed() {
     let mut id = 0;
     loop {
         id += 1;
-        runner.send(&Term::Tuple([id, 0, 0, 2].map(Term::Int).to_vec()));
+        runner.send(&Term::Tuple([id, 0, 0, 0, 2].map(Term::Int).to_vec()));
         let read = runner.answer().unwrap();
         assert_eq!(*field(&read, "id"), Term::Int(id));
         let Term::Map(stdout) = field(&read, "stdout") else {
