@@ -3,6 +3,8 @@
 ebin = Path.wildcard(Path.join(:code.root_dir(), "lib/luerl-*/ebin"))
 Enum.each(ebin, &:code.add_pathz(String.to_charlist(&1)))
 luerl? = Code.ensure_loaded?(:luerl)
+# The library has looked for it at its start, when this folder was not on the path yet.
+JidoCode.Tools.Host.start()
 
 unless luerl? do
   IO.puts(

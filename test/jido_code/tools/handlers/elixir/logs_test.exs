@@ -1,6 +1,6 @@
 defmodule JidoCode.Tools.Handlers.Elixir.LogsTest do
-  # The ring holds what the whole VM logs, so each test looks for a text of its own.
-  use ExUnit.Case, async: true
+  # The ring holds what the whole VM logs, so each test looks for a text of its own; and another test fills it.
+  use ExUnit.Case, async: false
 
   import ExUnit.CaptureLog
   import JidoCode.Tools.Test.CommandProcesses, only: [eventually: 1]
