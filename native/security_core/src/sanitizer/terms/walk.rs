@@ -101,6 +101,8 @@ struct Frame<T> {
     apart: Vec<(usize, T)>,
     /// So far, all parts are pieces of a text.
     pieces: bool,
+    /// Whether it stands under a telling name.
+    named: bool,
 }
 
 /// The parts of a term as they are gathered, before it becomes a frame.
@@ -294,7 +296,14 @@ impl<'s, T: Terms> Walk<'s, T> {
         if named && (short || self.sanitizer.value_is_secret(class, text)) {
             return Verdict::Secret;
         }
-        self.redact(text).map_or(Verdict::Clean, Verdict::Holds)
+        match self.redact(text) {
+            // What is left of it would go the next time: `password=[REDACTED]` under a name of its own.
+            Some(clean) if named && self.sanitizer.value_is_secret(class, &clean) => {
+                Verdict::Secret
+            }
+            Some(clean) => Verdict::Holds(clean),
+            None => Verdict::Clean,
+        }
     }
 
     fn redact(&mut self, text: &[u8]) -> Option<Vec<u8>> {
@@ -436,6 +445,7 @@ impl<'s, T: Terms> Walk<'s, T> {
             changed: parts.changed,
             apart: Vec::new(),
             pieces: parts.pieces && shape == Shape::List,
+            named: child.class != KeyClass::None,
         })
     }
 
@@ -799,6 +809,7 @@ impl<'s, T: Terms> Walk<'s, T> {
             mut changed,
             apart,
             pieces,
+            named,
             ..
         } = frame;
         if !pieces {
@@ -813,7 +824,9 @@ impl<'s, T: Terms> Walk<'s, T> {
         }
         let change = (!changed.is_empty()).then(|| self.build(&term, shape, changed));
         let piece = if pieces {
-            Piece::Apart(term)
+            // Under a name each piece was judged by it; what they make together must not undo that.
+            let judged = change.clone().filter(|_| named);
+            Piece::Apart(judged.unwrap_or(term))
         } else {
             Piece::No
         };
