@@ -33,9 +33,11 @@ defmodule Mix.Tasks.Jido.Mcp.Serve do
   end
 
   defp serve(side, monitor, start?) do
+    paths = :code.get_path()
+
     with :ok <- step(side, "compiling the project", fn -> Mix.Task.run("app.config") end),
          :ok <- ProjectSide.compiled(side),
-         :ok <- step(side, "starting the project", fn -> start(start?) end) do
+         :ok <- step(side, "starting the project", fn -> start(start?, paths) end) do
       ProjectSide.ready(side)
 
       receive do
@@ -53,8 +55,11 @@ defmodule Mix.Tasks.Jido.Mcp.Serve do
   end
 
   # This library may be a dependency of the project's: then the project starts it, as it is configured.
-  defp start(start?) do
+  defp start(start?, paths) do
     if start?, do: Mix.Task.run("app.start")
+
+    # Since Elixir 1.15 Mix takes off the path what the project does not name, and with it this library and what it starts.
+    :code.add_pathsz(paths -- :code.get_path())
     {:ok, _started} = Application.ensure_all_started(:jido_code_tools)
   end
 
