@@ -8,6 +8,10 @@ defmodule JidoCode.Tools.Introspection.MnesiaTest do
 
   setup do
     Application.put_env(:mnesia, :dir, ~c"/nonexistent/no-disk")
+    # Newer build tools take what a project does not name out of the code path.
+    for ebin <- Path.wildcard(Path.join(:code.root_dir(), "lib/mnesia-*/ebin")),
+        do: :code.add_pathz(String.to_charlist(ebin))
+
     {:ok, _} = Application.ensure_all_started(:mnesia)
 
     on_exit(fn ->
