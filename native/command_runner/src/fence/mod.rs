@@ -9,8 +9,8 @@
 //! priority reaches them. Init can't be killed from inside, and when it is killed from outside, or loses the worker, the
 //! kernel kills all that is inside in the same moment, also what forked twice, changed its session or was stopped.
 //!
-//! Made here and not by `bwrap`: for the same mounts that took three to four times as long (25 to 40 ms beside 8 to 14
-//! for namespaces with one process start more, on a busy machine), takes paths by name, which another command of the
+//! Made here and not by `bwrap`: that took 26 to 40 ms with few mounts, where namespaces alone took 8 to 15 (starts of
+//! processes on a busy machine, not the same mounts on both sides), takes paths by name, which another command of the
 //! same project could exchange meanwhile, and can't give git another view than its neighbours in a pipe.
 
 pub mod assemble;
