@@ -29,5 +29,6 @@ defmodule Shop.Tools.LowStock do
 
   @doc "Runs the tool. The pipeline has checked the arguments by the definition, and filled in the default."
   @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
-  def execute(%{"at_most" => at_most}, _context), do: {:ok, %{"items" => Shop.Inventory.scarce(at_most)}}
+  def execute(%{"at_most" => at_most}, _context),
+    do: {:ok, %{"items" => Shop.Inventory.scarce(at_most)}}
 end
