@@ -25,8 +25,8 @@ defmodule JidoCodeTools.MixProject do
           # Their lines run in another VM: below the launcher, or on the node that is looked at.
           Mix.Tasks.Jido.Mcp.Serve,
           JidoCode.Tools.Introspection.Freshness,
-          JidoCode.Tools.MCP.ProjectSide,
-          JidoCode.Tools.MCP.ToolsVM,
+          JidoCode.Tools.ProjectVM.Side,
+          JidoCode.Tools.Doors.MCP.ToolsVM,
           JidoCode.Tools.Remote.Guest,
           JidoCode.Tools.Remote.Service,
           ~r/^(Inspect\.)?JidoCode\.Tools\.Test\./,
@@ -274,7 +274,7 @@ defmodule Mix.Tasks.Compile.JidoMcp do
   defp encode(version) do
     code = """
     try do
-      {:ok, json} = JidoCode.Tools.JSON.encode(JidoCode.Tools.MCP.Listing.build(#{inspect(version)}))
+      {:ok, json} = JidoCode.Tools.JSON.encode(JidoCode.Tools.Doors.MCP.Listing.build(#{inspect(version)}))
       IO.binwrite(json)
     rescue
       ErlangError ->

@@ -8,7 +8,7 @@ defmodule JidoCode.Tools.Test.McpClient do
   import ExUnit.Assertions, only: [flunk: 1]
 
   alias JidoCode.Tools.JSON
-  alias JidoCode.Tools.MCP.Install
+  alias JidoCode.Tools.Doors.MCP.Install
 
   @patience 120_000
 

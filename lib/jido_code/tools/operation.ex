@@ -26,7 +26,7 @@ defmodule JidoCode.Tools.Operation do
   """
 
   alias JidoCode.Tools.{Arguments, Definition, Remote, Telemetry}
-  alias JidoCode.Tools.MCP.ProjectVM
+  alias JidoCode.Tools.ProjectVM
 
   # Labels come from the model and go to whoever listens.
   @max_label 100

@@ -12,7 +12,7 @@ defmodule Mix.Tasks.Jido.Doctor do
 
   use Mix.Task
 
-  alias JidoCode.Tools.{Console, Doctor}
+  alias JidoCode.Tools.Doors.{Console, Doctor}
 
   @impl true
   def run(_argv) do

@@ -15,7 +15,7 @@ defmodule Mix.Tasks.Jido.Mcp.Serve do
 
   use Mix.Task
 
-  alias JidoCode.Tools.MCP.ProjectSide
+  alias JidoCode.Tools.ProjectVM.Side
 
   @impl true
   def run(argv) do
@@ -26,7 +26,7 @@ defmodule Mix.Tasks.Jido.Mcp.Serve do
   end
 
   defp serve(socket, start?) do
-    case ProjectSide.start(socket) do
+    case Side.start(socket) do
       {:ok, side} -> serve(side, Process.monitor(side), start?)
       {:error, problem} -> Mix.raise("mix jido.mcp.serve: #{problem}")
     end
@@ -36,9 +36,9 @@ defmodule Mix.Tasks.Jido.Mcp.Serve do
     paths = :code.get_path()
 
     with :ok <- step(side, "compiling the project", fn -> Mix.Task.run("app.config") end),
-         :ok <- ProjectSide.compiled(side),
+         :ok <- Side.compiled(side),
          :ok <- step(side, "starting the project", fn -> start(start?, paths) end) do
-      ProjectSide.ready(side)
+      Side.ready(side)
 
       receive do
         {:DOWN, ^monitor, :process, ^side, _reason} -> :ok
@@ -49,7 +49,7 @@ defmodule Mix.Tasks.Jido.Mcp.Serve do
       Process.sleep(:infinity)
     else
       {:error, why} ->
-        ProjectSide.failed(side, why)
+        Side.failed(side, why)
         exit({:shutdown, 1})
     end
   end
@@ -64,7 +64,7 @@ defmodule Mix.Tasks.Jido.Mcp.Serve do
   end
 
   defp step(side, doing, work) do
-    ProjectSide.starting(side, doing)
+    Side.starting(side, doing)
     work.()
     :ok
   rescue

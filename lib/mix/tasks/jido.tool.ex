@@ -20,7 +20,7 @@ defmodule Mix.Tasks.Jido.Tool do
   ## Options
 
     * `--tier TIER`, `--consent TOOL`, `--session ID`, `--node NAME` and what belongs to it - what this run may do, and where;
-      see `JidoCode.Tools.SessionOptions`
+      see `JidoCode.Tools.Doors.SessionOptions`
     * `--json` - prints JSON for machines, a line a result: `{"name", "ok", "status", "result" or "error", "duration_us"}`
     * `--audit` - prints the audit trail at the end
     * `--audit-file FILE` - writes it to this file as well, each entry before its call is answered; see `mix jido.audit`
@@ -37,7 +37,8 @@ defmodule Mix.Tasks.Jido.Tool do
 
   use Mix.Task
 
-  alias JidoCode.Tools.{Answers, Catalog, Console, JSON, SecureExecutor, SessionOptions}
+  alias JidoCode.Tools.{Catalog, JSON, SecureExecutor}
+  alias JidoCode.Tools.Doors.{Answers, Console, SessionOptions}
   alias JidoCode.Tools.Project.Places
   alias JidoCode.Tools.Security.AuditLogger
 

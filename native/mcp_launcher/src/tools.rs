@@ -45,7 +45,7 @@ const FOREIGN: [&str; 5] = [
     "ELIXIR_ERL_OPTIONS",
 ];
 /// What the VM runs.
-const MAIN: &str = "JidoCode.Tools.MCP.ToolsVM.main()";
+const MAIN: &str = "JidoCode.Tools.Doors.MCP.ToolsVM.main()";
 /// Between an end that nothing explains and the next start; doubled with each.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// No pause is longer.

@@ -4,7 +4,8 @@ defmodule JidoCode.Tools.ConfigTest do
 
   import ExUnit.CaptureLog
 
-  alias JidoCode.Tools.{Config, SecureExecutor, SessionOptions}
+  alias JidoCode.Tools.{Config, SecureExecutor}
+  alias JidoCode.Tools.Doors.SessionOptions
   alias JidoCode.Tools.Config.{Table, Type}
   alias JidoCode.Tools.Security.{AuditLogger, Core, Middleware, OutputSanitizer, Permissions}
 

@@ -3,8 +3,8 @@ defmodule JidoCode.Tools.PublicTest do
 
   # Their documentation is still to become comments.
   @pending ~w(
-    Answers Call Command.Confinement Command.Result Handlers.BashExecute Handlers.Elixir.MixTask Handlers.Elixir.RunExunit
-    MCP.Answer MCP.Connection MCP.Listing Project.Line Project.Mix SessionOptions
+    Call Command.Confinement Command.Result Handlers.BashExecute Handlers.Elixir.MixTask Handlers.Elixir.RunExunit
+    Doors.Answers Doors.MCP.Answer Doors.MCP.Connection Doors.MCP.Listing Doors.SessionOptions Project.Line Project.Mix
   )
 
   setup_all do

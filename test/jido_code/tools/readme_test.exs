@@ -1,7 +1,8 @@
 defmodule JidoCode.Tools.ReadmeTest do
   use ExUnit.Case, async: true
 
-  alias JidoCode.Tools.{Catalog, SessionOptions, Telemetry}
+  alias JidoCode.Tools.{Catalog, Telemetry}
+  alias JidoCode.Tools.Doors.SessionOptions
   alias JidoCode.Tools.Test.Readme
 
   test "names every tool" do

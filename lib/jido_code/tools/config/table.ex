@@ -30,7 +30,7 @@ defmodule JidoCode.Tools.Config.Table do
   @positive {:integer, 1, :infinity}
   @hour 3_600_000
 
-  # The options of a session, as `JidoCode.Tools.SessionOptions` takes them from a command line.
+  # The options of a session, as `JidoCode.Tools.Doors.SessionOptions` takes them from a command line.
   @session_options [
     tier: {:either, [:tier, {:one_of, ~w(read_only write execute privileged)}]},
     consent: {:either, [:text, {:list, :text}]},

@@ -7,7 +7,7 @@ defmodule JidoCode.Tools.Handlers.RestartProject do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.MCP.ProjectVM
+  alias JidoCode.Tools.ProjectVM
   alias JidoCode.Tools.Operation
 
   @impl true

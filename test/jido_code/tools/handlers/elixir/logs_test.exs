@@ -7,7 +7,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.LogsTest do
 
   require Logger
 
-  alias JidoCode.Tools.{Answers, SecureExecutor}
+  alias JidoCode.Tools.SecureExecutor
+  alias JidoCode.Tools.Doors.Answers
   alias JidoCode.Tools.Handlers.Elixir.Logs
 
   setup do

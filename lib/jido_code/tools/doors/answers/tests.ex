@@ -1,0 +1,116 @@
+defmodule JidoCode.Tools.Doors.Answers.Tests do
+  @moduledoc false
+  # A test run as a person wants it: one line when all is well, else each failure as ExUnit shows it. What tests printed
+  # themselves follows; ExUnit's own report of the same is left out.
+
+  alias JidoCode.Tools.Doors.Answers
+
+  # Of what a run printed besides; a failure says more.
+  @max_printed 4_000
+
+  # Lines that ExUnit's own formatter prints.
+  @report ~w(Finished Randomized Running Excluding Including)
+
+  @doc """
+  The text of `run_exunit`.
+
+      iex> summary = %{"total" => 3, "passed" => 3, "failed" => 0, "skipped" => 0, "excluded" => 0, "invalid" => 0}
+      iex> timing = %{"seed" => 7, "total_seconds" => 0.4}
+      iex> JidoCode.Tools.Doors.Answers.Tests.text(%{"passed" => true, "summary" => summary, "timing" => timing, "failures" => []})
+      "3 tests, 0 failures (0.4 s, seed 7)\\n"
+      iex> JidoCode.Tools.Doors.Answers.Tests.text(%{"passed" => false, "summary" => nil, "failures" => [],
+      ...>   "stderr" => "** (SyntaxError) lib/a.ex:1\\n", "exit_code" => 1, "note" => "No test started: the output says why."})
+      "No test started: the output says why.\\nstderr:\\n** (SyntaxError) lib/a.ex:1\\nexit code 1\\n"
+  """
+  @spec text(%{String.t() => term()}) :: String.t()
+  def text(%{"summary" => nil} = report) do
+    Answers.paragraphs([
+      report["note"],
+      report["output"],
+      labelled("stderr", report["stderr"]),
+      "exit code #{report["exit_code"] || "unknown"}"
+    ])
+  end
+
+  def text(%{"summary" => summary} = report) do
+    Answers.paragraphs(
+      [headline(summary, report["timing"] || %{}), unless(report["passed"], do: report["note"])] ++
+        Enum.map(report["failures"], &failure/1) ++
+        Enum.map(report["running"] || [], &running/1) ++
+        [
+          labelled("printed", printed(report["output"] || "")),
+          labelled("stderr", report["stderr"]),
+          if(report["passed"], do: report["note"])
+        ]
+    )
+  end
+
+  defp headline(summary, timing) do
+    others =
+      for kind <- ~w(skipped excluded invalid),
+          summary[kind] not in [0, nil],
+          do: ", #{summary[kind]} #{kind}"
+
+    facts = Enum.reject([seconds(timing["total_seconds"]), seed(timing["seed"])], &is_nil/1)
+    facts = if facts == [], do: "", else: " (#{Enum.join(facts, ", ")})"
+    "#{count(summary["total"], "test")}, #{count(summary["failed"], "failure")}#{others}#{facts}"
+  end
+
+  defp count(1, noun), do: "1 #{noun}"
+  defp count(number, noun), do: "#{number} #{noun}s"
+
+  defp seconds(nil), do: nil
+  defp seconds(seconds), do: "#{seconds} s"
+  defp seed(nil), do: nil
+  defp seed(seed), do: "seed #{seed}"
+
+  # As ExUnit shows it, where the run told so.
+  defp failure(%{"details" => details} = failure) do
+    Answers.paragraphs(["\n" <> String.trim(details, "\n"), labelled("logs", failure["logs"])])
+  end
+
+  defp failure(failure) do
+    Answers.paragraphs([
+      "\n  test #{failure["test"]} (#{failure["module"]})",
+      failure["file"] && "  #{failure["file"]}:#{failure["line"]}",
+      indented(failure["message"]),
+      indented(failure["diff"]),
+      indented(stacktrace(failure["stacktrace"])),
+      labelled("logs", failure["logs"])
+    ])
+  end
+
+  defp stacktrace(lines) when is_list(lines), do: Enum.join(lines, "\n")
+  defp stacktrace(text), do: text
+
+  defp indented(nil), do: nil
+  defp indented(""), do: nil
+  defp indented(text), do: text |> String.split("\n") |> Enum.map_join("\n", &("     " <> &1))
+
+  defp running(test),
+    do: "was running: test #{test["test"]} (#{test["module"]}) #{test["file"]}:#{test["line"]}"
+
+  defp labelled(_label, text) when text in [nil, ""], do: nil
+
+  defp labelled(label, text) do
+    if String.trim(text) == "", do: nil, else: "#{label}:\n" <> last(String.trim_trailing(text))
+  end
+
+  defp last(text) do
+    case String.length(text) - @max_printed do
+      over when over > 0 -> "[... #{over} characters cut ...]\n" <> String.slice(text, over, @max_printed)
+      _within -> text
+    end
+  end
+
+  # A block of a failure is indented; the rest of the report begins with words of its own.
+  defp printed(output) do
+    output |> String.split("\n") |> Enum.reject(&reported?/1) |> Enum.join("\n")
+  end
+
+  defp reported?(line) do
+    String.starts_with?(line, "     ") or
+      line =~ ~r/\A(?:\s*[.*]*\s*|  +\d+\) .*|\d+ (?:test|doctest|propert).*)\z/ or
+      Enum.any?(@report, &String.starts_with?(line, &1 <> " "))
+  end
+end

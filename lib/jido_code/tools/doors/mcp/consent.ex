@@ -1,0 +1,73 @@
+defmodule JidoCode.Tools.Doors.MCP.Consent do
+  @moduledoc false
+  # What the person at the client was asked in a session, and said.
+
+  alias JidoCode.Tools.Call
+  alias JidoCode.Tools.Doors.MCP.Question
+  alias JidoCode.Tools.Security.{AuditLogger, OutputSanitizer}
+
+  defstruct granted: [], refused: nil
+
+  @typedoc "The tools granted for the session, and the call that was refused last."
+  @type t :: %__MODULE__{granted: [String.t()], refused: term()}
+
+  @words %{
+    "once" => "once",
+    "session" => "for this session",
+    "no" => "no",
+    "unanswered" => "not answered"
+  }
+
+  @spec new() :: t()
+  def new, do: %__MODULE__{}
+
+  @doc """
+  Takes in what was said to the question about this call, nil when nobody was asked: with the context of the call, and what a
+  denial of it says.
+  """
+  @spec take(t(), String.t() | nil, String.t(), map(), map()) :: {t(), map(), String.t() | nil}
+  def take(consent, said, name, args, context) do
+    if is_map_key(@words, said), do: record(said, name, args, context)
+    consent = remember(consent, said, name, args)
+    once = if said == "once", do: [name], else: []
+    context = Map.update(context, :consented_tools, [], &(&1 ++ consent.granted ++ once))
+    {consent, context, spoken(said, refused?(consent, name, args))}
+  end
+
+  defp remember(consent, "session", name, _args),
+    do: %{consent | granted: Enum.uniq([name | consent.granted]), refused: nil}
+
+  defp remember(consent, "once", _name, _args), do: %{consent | refused: nil}
+  defp remember(consent, "no", name, args), do: %{consent | refused: {name, args}}
+  defp remember(consent, _nothing, _name, _args), do: consent
+
+  @doc "Whether this call was refused last: then nobody is asked again."
+  @spec refused?(t(), String.t(), map()) :: boolean()
+  def refused?(consent, name, args), do: consent.refused == {name, args}
+
+  defp spoken("no", _refused?), do: " The person at the client was asked, and said no."
+  defp spoken("unanswered", _refused?), do: " The person at the client was asked, and did not answer."
+  defp spoken(_said, true), do: " The person at the client has said no to this very call."
+  defp spoken(_said, false), do: nil
+
+  defp record(said, name, args, context) do
+    status = if said in ["once", "session"], do: :ok, else: :blocked
+
+    AuditLogger.log_invocation(context.session_id, "consent to #{name}: #{@words[said]}", status, 0,
+      args: args
+    )
+  end
+
+  @doc "The answer to a denied call, with the question when a person may allow it; a refusal by policy is never one."
+  @spec question(Call.t(), map()) :: map()
+  def question(%Call{status: :blocked, reason: {kind, _details}} = call, answer)
+      when kind in [:permission_denied, :consent_required] do
+    case Question.build(call) do
+      {:ok, text} -> Map.put(answer, "question", OutputSanitizer.sanitize(text, emit_telemetry: false))
+      {:error, why} -> %{answer | "text" => OutputSanitizer.sanitize(why, emit_telemetry: false)}
+      :none -> answer
+    end
+  end
+
+  def question(_call, answer), do: answer
+end

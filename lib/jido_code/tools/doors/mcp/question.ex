@@ -1,0 +1,154 @@
+defmodule JidoCode.Tools.Doors.MCP.Question do
+  @moduledoc false
+  # What the person at the client is asked about a call that was denied: exactly what would run, as this library parsed it, where,
+  # and with what reach. Composed of nothing that a model words but the call itself, which stands in it with every character
+  # visible.
+
+  alias JidoCode.Tools.{Arguments, Call, Config, Deadline, JSON, Project, Workspace}
+
+  # Whoever reads must see all of it.
+  @max_characters 2_000
+  @time_ms 10_000
+
+  @doc """
+  The question; an error when the call would be refused whatever a person says; `:none` when it can't be asked about.
+  """
+  @spec build(Call.t()) :: {:ok, String.t()} | {:error, String.t()} | :none
+  def build(%Call{tool: %{hints: _of_ours} = definition} = call) do
+    with {:ok, args} <- Arguments.check(definition, call.args),
+         {:ok, what} <- subject(call.name, args, call.context) do
+      shown = visible(what.shown)
+      if String.length(shown) > @max_characters, do: :none, else: {:ok, text(call, what, shown)}
+    else
+      {:error, {:timeout, why}} -> {:error, why}
+      {:error, why} -> {:error, why}
+    end
+  end
+
+  def build(_call), do: :none
+
+  defp text(call, what, shown) do
+    """
+    A model asks to run this with #{call.name}, which this session may not use:
+
+    #{indented(shown)}
+
+    Folder: #{visible(what.folder)}
+    #{reach(what)}
+    Allow it?\
+    """
+  end
+
+  defp indented(text), do: text |> String.split("\n") |> Enum.map_join("\n", &("  " <> &1))
+
+  defp subject(name, %{"command" => line} = args, context) when name in ["bash_execute", "bash_background"] do
+    with {:ok, {steps, options}} <-
+           Project.Line.prepare(name, line, args["working_directory"], context, deadline()) do
+      command(command_line(steps), options[:cd], options[:network])
+    end
+  end
+
+  defp subject("mix_task", %{"task" => task} = args, context) do
+    env = args["env"] || "dev"
+    arguments = args["args"] || []
+
+    with {:ok, root} <- Workspace.root(context),
+         {:ok, facts} <- Project.Mix.facts(root, env, deadline()),
+         :ok <- Project.Mix.approve(task, arguments, env, facts) do
+      command("MIX_ENV=#{env} " <> words(["mix", task | arguments]), root, Config.get(:mix_network))
+    end
+  end
+
+  defp subject("run_exunit", args, context) do
+    with {:ok, root} <- Workspace.root(context),
+         :ok <- inside(root, args["path"]) do
+      {:ok, json} = JSON.encode(Map.drop(args, ["timeout"]))
+      command("mix test  " <> json, root, Config.get(:mix_network))
+    end
+  end
+
+  defp subject(name, args, context) do
+    with {:ok, root} <- Workspace.root(context),
+         {:ok, json} <- JSON.encode(args) do
+      {:ok, %{shown: "#{name} #{json}", folder: root, command?: false}}
+    end
+  end
+
+  defp command(shown, folder, network),
+    do: {:ok, %{shown: shown, folder: folder, network: network, command?: true}}
+
+  defp inside(_root, nil), do: :ok
+
+  defp inside(root, path) do
+    case Workspace.resolve(root, path) do
+      {:ok, _resolved} -> :ok
+      {:error, {_kind, why}} -> {:error, why}
+    end
+  end
+
+  defp deadline, do: Deadline.new(nil, @time_ms, @time_ms)
+
+  defp reach(%{command?: false}), do: "It runs no command and writes nothing."
+
+  defp reach(%{network: network}) do
+    "It may write the project and the caches of its build tools; network: #{network(network)}; confined by the kernel: #{confined()}."
+  end
+
+  defp network(:none), do: "none"
+  defp network(:all), do: "all"
+  defp network({:ports, ports}), do: "the ports #{Enum.join(ports, ", ")}"
+
+  defp confined do
+    case Config.get(:command_confinement) do
+      :required -> "yes, or it does not run"
+      :best_effort -> "as far as this machine can"
+      _off -> "no"
+    end
+  end
+
+  # The plan as it was understood, in the words of a shell.
+  defp command_line(steps) do
+    steps
+    |> Enum.with_index()
+    |> Enum.map_join(" ", fn {{connector, stages}, index} ->
+      line = Enum.map_join(stages, " | ", &stage/1)
+      if index == 0, do: line, else: connector(connector) <> " " <> line
+    end)
+  end
+
+  defp connector(:then), do: ";"
+  defp connector(:and), do: "&&"
+  defp connector(:or), do: "||"
+
+  defp stage(argv) when is_list(argv), do: words(argv)
+
+  defp stage(%{argv: argv} = stage) do
+    env = for {name, value} <- Map.get(stage, :env, []), do: "#{name}=#{word(value || "")} "
+    redirects = for redirect <- Map.get(stage, :redirect, []), do: " " <> redirect(redirect)
+    Enum.join(env) <> words(argv) <> Enum.join(redirects)
+  end
+
+  defp redirect({from, :same, to}), do: "#{from}>&#{to}"
+  defp redirect({from, :read, path}), do: "#{from}<#{word(path)}"
+  defp redirect({from, :write, path}), do: "#{from}>#{word(path)}"
+  defp redirect({from, :append, path}), do: "#{from}>>#{word(path)}"
+
+  defp words(argv), do: Enum.map_join(argv, " ", &word/1)
+
+  defp word(word) do
+    if word =~ ~r/\A[A-Za-z0-9_\/.:=@+,%^-]+\z/,
+      do: word,
+      else: "'" <> String.replace(word, "'", "'\\''") <> "'"
+  end
+
+  # Nothing may hide, turn round what is read, or begin a line that looks like one of ours.
+  defp visible(text) do
+    for <<character::utf8 <- text>>, into: "" do
+      letter = <<character::utf8>>
+      if letter == " " or letter =~ ~r/\A[^\p{C}\p{Z}]\z/u, do: letter, else: escaped(character)
+    end
+  end
+
+  defp escaped(?\n), do: "\\n"
+  defp escaped(character), do: "\\u{#{Integer.to_string(character, 16)}}"
+end

@@ -1,0 +1,143 @@
+defmodule JidoCode.Tools.ProjectVM do
+  @moduledoc false
+  # The project's VM as the VM that runs the tools sees it: a place to look at, as a node is for `JidoCode.Tools.Remote`.
+  #
+  #     pipeline ─► handler ─► call/4 ─► Keeper ── socket ── Side in the project's VM, in the fence
+  #
+  # Documentation needs no running project: that of Elixir and OTP is read here, and while the project does not run, what lies
+  # compiled is read by a confined child. What a command may have written is never read by this VM.
+
+  alias JidoCode.Tools.{Command, Config, Remote}
+  alias JidoCode.Tools.Project.Places
+  alias JidoCode.Tools.Handlers.Elixir.FetchDocs
+  alias JidoCode.Tools.ProjectVM.{Side, Wire}
+  alias JidoCode.Tools.ProjectVM.Keeper
+
+  @enforce_keys [:keeper, :root, :env]
+  defstruct @enforce_keys
+
+  @type t :: %__MODULE__{keeper: pid(), root: Path.t(), env: %{String.t() => String.t()}}
+
+  # A client gives up on a call after 60 seconds, and a call that it gave up on tells it nothing.
+  @patience_ms 45_000
+  @child_ms 12_000
+  @child_keep 4_000_000
+
+  @doc """
+  Begins to start the project in `root`.
+
+  Options: `:env` (variables for it, beyond the usual few), `:start` (false: compiled, not started), `:connection` (asked for the
+  lock under which a project is compiled).
+  """
+  @spec start(Path.t(), keyword()) :: t()
+  def start(root, opts) do
+    env = Map.new(Keyword.get(opts, :env, []))
+    {:ok, keeper} = Keeper.start(root, Keyword.put(opts, :env, env))
+    %__MODULE__{keeper: keeper, root: root, env: env}
+  end
+
+  @doc "Runs a handler there, as `JidoCode.Tools.Remote.call/5` does on a node; its work is never done here."
+  @spec call(t(), module(), Remote.work(), map(), map()) ::
+          {:ok, map()} | {:error, String.t() | {:timeout, String.t()}}
+  def call(%__MODULE__{} = vm, FetchDocs, _work, args, context) do
+    cond do
+      here?(args["module"]) -> FetchDocs.execute(args, context)
+      Keeper.ready?(vm.keeper) -> ask(vm, FetchDocs, args, context)
+      true -> compiled_or_asked(vm, args, context)
+    end
+  end
+
+  def call(vm, handler, _work, args, context), do: ask(vm, handler, args, context)
+
+  defp ask(vm, handler, args, context) do
+    Keeper.ask(vm.keeper, %{
+      handler: handler,
+      args: args,
+      context: Map.take(context, [:session_id, :project_namespaces]),
+      timeout: Remote.timeout(handler, args),
+      patience: @patience_ms,
+      progress: context[:progress]
+    })
+  end
+
+  @doc "What waiting for the project to start may add to a call's time."
+  @spec way_ms(t()) :: pos_integer()
+  def way_ms(%__MODULE__{}), do: @patience_ms + 2_000
+
+  @doc "Ends the project's VM and starts it anew. Answers when it takes questions, or why it does not."
+  @spec restart(t(), map()) :: {:ok, String.t()} | {:error, String.t()}
+  def restart(vm, context), do: Keeper.restart(vm.keeper, @patience_ms, context[:progress])
+
+  @doc "Ends the project's VM, by force after `grace` milliseconds."
+  @spec stop(t(), non_neg_integer()) :: :ok
+  def stop(vm, grace), do: Keeper.stop(vm.keeper, grace)
+
+  @doc """
+  The command that runs Erlang code of this library, and what a VM of the project's is confined to.
+  """
+  @spec elixir([String.t()]) :: [String.t()]
+  def elixir(arguments), do: ["elixir", "-pa", Application.app_dir(:jido_code_tools, "ebin") | arguments]
+
+  @spec options(Path.t(), %{String.t() => String.t()}) :: keyword()
+  def options(root, env) do
+    env =
+      Map.merge(%{"LANG" => "C.UTF-8", "LC_ALL" => "C.UTF-8", "MIX_ENV" => System.get_env("MIX_ENV")}, env)
+
+    places = Places.options(root, env)
+    own = Enum.map(~w(ebin priv), &Application.app_dir(:jido_code_tools, &1))
+
+    Keyword.update!(places, :read, &(own ++ &1)) ++
+      [cd: root, network: :all, confinement: Config.get(:command_confinement)]
+  end
+
+  # A module of Elixir's, OTP's or this library's.
+  defp here?(name) do
+    name = name |> String.trim() |> String.trim_leading(":")
+
+    file =
+      if name =~ ~r/\A\p{Lu}/u and not String.starts_with?(name, "Elixir."), do: "Elixir." <> name, else: name
+
+    file =~ ~r/\A[\p{L}\p{N}_@.]+\z/u and byte_size(file) < 200 and
+      is_list(:code.where_is_file(String.to_charlist(file <> ".beam")))
+  end
+
+  # What lies compiled may not be all: a project that starts is waited for.
+  defp compiled_or_asked(vm, args, context) do
+    with {:error, why} <- read_compiled(vm, args, context) do
+      if Keeper.starting?(vm.keeper), do: ask(vm, FetchDocs, args, context), else: {:error, why}
+    end
+  end
+
+  defp read_compiled(vm, args, context) do
+    question =
+      {FetchDocs, args, Map.take(context, [:session_id])} |> :erlang.term_to_binary() |> Base.encode64()
+
+    paths = Path.join(["_build", vm.env["MIX_ENV"] || System.get_env("MIX_ENV") || "dev", "lib", "*", "ebin"])
+    code = "#{inspect(Side)}.answer_once()"
+    command = elixir(["-pa", paths, "-e", code, "--", question])
+    options = [timeout: @child_ms, keep: {@child_keep, 1_000}, network: :none, write: []]
+
+    with {:ok, %{status: :exited, exit_code: 0, stdout: output}} <-
+           Command.run(command, Keyword.merge(options(vm.root, %{}), options)),
+         {:ok, frame} <- Base.decode64(output.head, padding: false, ignore: :whitespace),
+         {:ok, answer} <- Wire.decode(frame) do
+      compiled(answer, Keeper.state_text(vm.keeper))
+    else
+      {:error, {_kind, _text} = reason} ->
+        {:error, Command.explain(reason)}
+
+      _unreadable ->
+        {:error, "What lies compiled of the project can't be read, and #{Keeper.state_text(vm.keeper)}."}
+    end
+  end
+
+  defp compiled(%{"ok" => %{} = result}, state) do
+    note = "Read from what lies compiled: #{state}."
+    {:ok, Map.update(result, "note", note, &if(is_binary(&1), do: &1 <> " " <> note, else: note))}
+  end
+
+  defp compiled(%{"error" => why}, state) when is_binary(why),
+    do: {:error, "#{why} Only what lies compiled was looked through: #{state}."}
+
+  defp compiled(_other, _state), do: {:error, "What lies compiled of the project can't be read."}
+end

@@ -1,0 +1,223 @@
+defmodule JidoCode.Tools.Doors.MCP.ConsentTest do
+  @moduledoc false
+  # A denied call asks the person at the client, through the launcher, in both eras of the protocol.
+  use ExUnit.Case, async: false
+
+  alias JidoCode.Tools.Test.{McpClient, MixProject}
+
+  @moduletag timeout: 300_000
+
+  @elicitation %{"elicitation" => %{}}
+  @echo %{"command" => "echo 'hello there' | sort && ls lib"}
+
+  # No project to start: nothing here looks at a running one.
+  setup_all do
+    %{root: MixProject.new!(%{"mix.exs" => "raise \"not this one\""})}
+  end
+
+  defp client(root, arguments \\ [], capabilities \\ @elicitation) do
+    client = McpClient.start!(root, arguments)
+    McpClient.initialize(client, capabilities)
+    client
+  end
+
+  defp accept(answer), do: %{"action" => "accept", "content" => %{"answer" => answer}}
+
+  # A call that is asked about, what was asked, and its result after `said`.
+  defp asked(client, name, arguments, said) do
+    id = System.unique_integer([:positive])
+    McpClient.call(client, id, name, arguments)
+    {question, params} = McpClient.asked(client)
+    McpClient.say(client, question, said)
+    {params, client |> McpClient.await(id) |> McpClient.result()}
+  end
+
+  test "once: this call runs, the next asks again", %{root: root} do
+    client = client(root)
+    {params, result} = asked(client, "bash_execute", @echo, accept("once"))
+    assert {:ok, "hello there\nsample.ex\n"} = result
+
+    assert params["message"] =~ "bash_execute"
+    assert params["message"] =~ "echo 'hello there' | sort && ls lib"
+    assert params["message"] =~ "Folder: " <> root
+    assert params["message"] =~ "network: none"
+
+    assert %{"answer" => %{"enum" => ["once", "for this session", "no"]}} =
+             params["requestedSchema"]["properties"]
+
+    {_params, result} = asked(client, "bash_execute", @echo, accept("once"))
+    assert {:ok, _text} = result
+  end
+
+  test "for this session: the tool is granted, its tier is not", %{root: root} do
+    client = client(root)
+    {_params, {:ok, _text}} = asked(client, "bash_execute", @echo, accept("for this session"))
+    assert {:ok, "lib\n"} = McpClient.tool(client, "bash_execute", %{"command" => "ls -d lib"})
+
+    {params, {:error, text}} = asked(client, "bash_background", @echo, %{"action" => "decline"})
+    assert params["message"] =~ "bash_background"
+    assert text =~ "said no"
+  end
+
+  test "no: denied, and the same call made again asks nobody", %{root: root} do
+    client = client(root)
+    {_params, {:error, text}} = asked(client, "bash_execute", @echo, accept("no"))
+    assert text =~ "Permission denied"
+    assert text =~ "The person at the client was asked, and said no."
+
+    assert {:error, text} = McpClient.tool(client, "bash_execute", @echo)
+    assert text =~ "has said no to this very call"
+
+    {_params, {:ok, _text}} = asked(client, "bash_execute", %{"command" => "pwd"}, accept("once"))
+  end
+
+  test "what is none of the answers is as good as no", %{root: root} do
+    client = client(root)
+
+    for said <- [
+          %{"action" => "cancel"},
+          accept("yes"),
+          accept(true),
+          %{"action" => "accept"},
+          %{},
+          %{"answer" => "once"}
+        ] do
+      {_params, result} = asked(client, "bash_execute", @echo, said)
+      assert {:error, text} = result
+      assert text =~ "did not answer"
+    end
+
+    McpClient.request(client, "alive", "ping")
+    assert %{"result" => %{}} = McpClient.await(client, "alive")
+  end
+
+  test "a client that leaves instead ends the server", %{root: root} do
+    client = client(root)
+    McpClient.call(client, 1, "bash_execute", @echo)
+    {_question, _params} = McpClient.asked(client)
+    McpClient.leave(client)
+    JidoCode.Tools.Test.CommandProcesses.eventually(fn -> not File.exists?("/proc/#{client.pid}") end)
+  end
+
+  test "two calls are asked about one after the other", %{root: root} do
+    client = client(root)
+    McpClient.call(client, 1, "bash_execute", %{"command" => "pwd"})
+    McpClient.call(client, 2, "bash_execute", %{"command" => "ls"})
+    {first, _params} = McpClient.asked(client)
+    # Nothing but a ping's answer comes while it waits.
+    McpClient.request(client, "ping", "ping")
+    assert %{"id" => "ping"} = McpClient.next(client)
+    McpClient.say(client, first, accept("once"))
+    {second, _params} = McpClient.asked(client)
+    McpClient.say(client, second, accept("once"))
+    assert {:ok, _text} = client |> McpClient.await(1) |> McpClient.result()
+    assert {:ok, _text} = client |> McpClient.await(2) |> McpClient.result()
+  end
+
+  test "nobody is asked about what would be refused anyway", %{root: root} do
+    client = client(root)
+    assert {:error, text} = McpClient.tool(client, "bash_execute", %{"command" => "sudo ls"})
+    assert text =~ "sudo"
+    assert {:error, text} = McpClient.tool(client, "bash_execute", %{})
+    assert text =~ "command"
+  end
+
+  test "nobody is asked by a client that can't, or where the server was told so", %{root: root} do
+    for {arguments, capabilities} <- [{[], %{}}, {["--ask", "never"], @elicitation}] do
+      client = client(root, arguments, capabilities)
+      assert {:error, text} = McpClient.tool(client, "bash_execute", @echo)
+
+      assert text =~
+               "This server would have to be started with --tier execute, or with --consent bash_execute."
+
+      McpClient.leave(client)
+    end
+  end
+
+  test "nothing in a question hides, or gives a secret away", %{root: root} do
+    client = client(root)
+    token = "ghp_" <> String.duplicate("aB3", 12)
+    line = %{"command" => "echo #{token} a\u202Eb"}
+    {params, {:error, _text}} = asked(client, "bash_execute", line, %{"action" => "decline"})
+    refute params["message"] =~ token
+    refute params["message"] =~ "\u202E"
+    assert params["message"] =~ "\\u{202E}"
+  end
+
+  describe "the newer era" do
+    defp modern(client, id, arguments, more \\ %{}) do
+      meta = %{
+        "io.modelcontextprotocol/protocolVersion" => "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities" => @elicitation
+      }
+
+      params = Map.merge(%{"name" => "bash_execute", "arguments" => arguments, "_meta" => meta}, more)
+      client |> McpClient.request(id, "tools/call", params) |> McpClient.await(id) |> Map.fetch!("result")
+    end
+
+    defp answered(state, answer),
+      do: %{"requestState" => state, "inputResponses" => %{"consent" => accept(answer)}}
+
+    test "asks by an answer that wants input, which serves once, for its call", %{root: root} do
+      client = McpClient.start!(root)
+      wanted = modern(client, 1, @echo)
+
+      assert %{"resultType" => "input_required", "requestState" => state, "inputRequests" => requests} =
+               wanted
+
+      assert %{"consent" => %{"method" => "elicitation/create", "params" => %{"message" => message}}} =
+               requests
+
+      assert message =~ "echo 'hello there'"
+
+      # Not for another question meanwhile, and not for other arguments.
+      assert %{"isError" => true} = modern(client, 2, %{"command" => "pwd"})
+      assert %{"isError" => true} = modern(client, 3, %{"command" => "pwd"}, answered(state, "once"))
+      assert %{"isError" => true} = modern(client, 4, @echo, answered(state, "once"))
+
+      %{"requestState" => state} = modern(client, 5, @echo)
+
+      assert %{"content" => [%{"text" => "hello there\n" <> _}]} =
+               modern(client, 6, @echo, answered(state, "once"))
+
+      assert %{"isError" => true, "content" => [%{"text" => text}]} =
+               modern(client, 7, @echo, answered(state, "once"))
+
+      assert text =~ "No such question is open"
+    end
+
+    test "takes a no, and what is no answer", %{root: root} do
+      client = McpClient.start!(root)
+      %{"requestState" => state} = modern(client, 1, @echo)
+
+      assert %{"isError" => true} =
+               modern(client, 2, @echo, %{"requestState" => state, "inputResponses" => %{}})
+
+      %{"requestState" => state} = modern(client, 3, @echo)
+      assert %{"content" => [%{"text" => text}]} = modern(client, 4, @echo, answered(state, "no"))
+      assert text =~ "said no"
+      assert %{"isError" => true, "content" => [%{"text" => text}]} = modern(client, 5, @echo)
+      assert text =~ "has said no to this very call"
+    end
+  end
+
+  test "a request whose id is still running is answered", %{root: root} do
+    client = client(root)
+    McpClient.call(client, 1, "bash_execute", @echo)
+    {question, _params} = McpClient.asked(client)
+    McpClient.request(client, 1, "ping")
+    assert %{"error" => %{"code" => -32_600, "message" => why}, "id" => 1} = McpClient.next(client)
+    assert why =~ "has no answer yet"
+    McpClient.say(client, question, accept("once"))
+    assert %{"result" => %{}} = McpClient.await(client, 1)
+  end
+
+  test "instructions say what is not granted", %{root: root} do
+    client = McpClient.start!(root, ["--consent", "bash_execute,mix_task"])
+    %{"result" => %{"instructions" => text}} = McpClient.initialize(client)
+    assert text =~ "This session has the tier read_only."
+    assert text =~ ~r/Not granted: .*get_process_state \(privileged\).* run_exunit \(execute\)/
+    refute text =~ "bash_execute (execute)"
+    assert text =~ "ask the person at the client"
+  end
+end
