@@ -53,7 +53,7 @@ defmodule JidoCode.Tools.ProjectVM do
     Keeper.ask(vm.keeper, %{
       handler: handler,
       args: args,
-      context: Map.take(context, [:session_id, :project_namespaces]),
+      context: Map.take(context, [:session_id, :project_namespaces, :wide_reach]),
       timeout: Remote.timeout(handler, args),
       patience: @patience_ms,
       progress: context[:progress]

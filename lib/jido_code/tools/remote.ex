@@ -5,7 +5,7 @@ defmodule JidoCode.Tools.Remote do
       mix jido.tool call get_process_state '{"process": "Shop.Payments"}' --tier privileged --node shop@localhost
 
   With such a node under `:node` in a call's context, the tools that look at a running system (`get_process_state`,
-  `inspect_supervisor`, `ets_inspect`, `fetch_elixir_docs`) look at that node, behind the same guards. Limits, tiers, consent, the
+  `list_processes`, `inspect_supervisor`, `ets_inspect`, ...) look at that node, behind the same guards. Limits, tiers, consent, the
   audit trail and the redaction of the whole output are this side's, as ever. All other tools work in the project's folder here.
 
   A result names the node under `"node"`.

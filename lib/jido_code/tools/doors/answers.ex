@@ -14,6 +14,7 @@ defmodule JidoCode.Tools.Doors.Answers do
     "get_logs" => Answers.Logs,
     "grep_search" => Answers.Search,
     "kill_shell" => Answers.Shell,
+    "list_processes" => Answers.Processes,
     "mix_task" => Answers.Command,
     "run_exunit" => Answers.Tests
   }
@@ -41,4 +42,16 @@ defmodule JidoCode.Tools.Doors.Answers do
   def paragraphs(texts) do
     for text <- texts, text not in [nil, ""], into: "", do: String.trim_trailing(text, "\n") <> "\n"
   end
+
+  @doc """
+  A size as people read it.
+
+      iex> Enum.map([0, 999, 12_345, 2_000_000, 3_500_000_000], &JidoCode.Tools.Doors.Answers.bytes/1)
+      ["0 B", "999 B", "12.3 kB", "2.0 MB", "3.5 GB"]
+  """
+  @spec bytes(integer()) :: String.t()
+  def bytes(bytes) when bytes < 1_000, do: "#{bytes} B"
+  def bytes(bytes) when bytes < 1_000_000, do: "#{Float.round(bytes / 1_000, 1)} kB"
+  def bytes(bytes) when bytes < 1_000_000_000, do: "#{Float.round(bytes / 1_000_000, 1)} MB"
+  def bytes(bytes), do: "#{Float.round(bytes / 1_000_000_000, 1)} GB"
 end

@@ -41,6 +41,7 @@ defmodule JidoCode.Tools.Introspection.Observer do
     :loop,
     :module,
     :parent,
+    :ancestors,
     :initial_call,
     :current_function,
     :status,
@@ -64,7 +65,8 @@ defmodule JidoCode.Tools.Introspection.Observer do
 
   @typedoc """
   `module` is the callback module or the one that started the process, nil when unknown. `loop` is the module that a
-  `:foreign` server or a supervisor other than OTP's runs in. `parent` is the pid or name of the process that started it.
+  `:foreign` server or a supervisor other than OTP's runs in. `parent` is the pid or name of the process that started it, and the
+  first of `ancestors`.
   `memory` is in bytes.
   """
   @type t :: %__MODULE__{
@@ -75,6 +77,7 @@ defmodule JidoCode.Tools.Introspection.Observer do
           loop: module() | nil,
           module: module() | nil,
           parent: pid() | atom() | nil,
+          ancestors: [pid() | atom()],
           initial_call: mfa() | nil,
           current_function: mfa() | nil,
           status: atom(),
@@ -200,6 +203,7 @@ defmodule JidoCode.Tools.Introspection.Observer do
       loop: loop,
       module: module(initial),
       parent: parent(ancestors),
+      ancestors: known(ancestors),
       initial_call: if(mfa?(initial), do: initial, else: info.initial_call),
       current_function: if(mfa?(info.current_function), do: info.current_function),
       status: info.status,
@@ -227,6 +231,9 @@ defmodule JidoCode.Tools.Introspection.Observer do
 
   defp parent([parent | _]) when is_pid(parent) or is_atom(parent), do: parent
   defp parent(_unknown), do: nil
+
+  defp known([ancestor | rest]) when is_pid(ancestor) or is_atom(ancestor), do: [ancestor | known(rest)]
+  defp known(_end_or_unknown), do: []
 
   # The behaviour, and the module of the loop where that is not OTP's.
   defp behaviour(%{initial: {:supervisor, _module, 1}}), do: {:supervisor, nil}
