@@ -30,6 +30,7 @@ defmodule JidoCode.Tools.Definition do
   | `:hints` | `:runs` | MCP's annotations, see below |
   | `:timeout_ms` | 30 s | the pipeline's limit in milliseconds; where there is a parameter `timeout`, its default |
   | `:rate_limit`, `:requires_consent` | none | see `JidoCode.Tools.Behaviours.SecureHandler` |
+  | `:text` | key by key | a function of the result's map that writes it as models and people read it, in at most 30,000 characters |
   | `:event` | none | the last two parts of its event, `{:shell, :kill_shell}` |
   | `:label` | `""` | what its event calls the work: `{:argument, "process"}` or a fixed text |
   | `:at_node` | false | whether it looks at a running system, so that it can look at another node |
@@ -60,6 +61,7 @@ defmodule JidoCode.Tools.Definition do
           required(:label) => {:argument, String.t()} | String.t(),
           required(:at_node) => boolean(),
           required(:launcher?) => boolean(),
+          required(:text) => (map() -> String.t()) | nil,
           optional(:rate_limit) => {pos_integer(), pos_integer()},
           optional(:requires_consent) => boolean()
         }
@@ -73,6 +75,7 @@ defmodule JidoCode.Tools.Definition do
     parameters: [],
     limits: nil,
     hints: :runs,
+    text: nil,
     event: nil,
     label: "",
     at_node: false,
@@ -185,6 +188,7 @@ defmodule JidoCode.Tools.Definition do
             {:tier, &Tier.valid?/1, "one of #{inspect(Tier.all())}"},
             {:hints, &hints?/1, ":looks, :runs or a map of booleans"},
             {:timeout_ms, &(&1 == nil or (is_integer(&1) and &1 > 0)), "a positive integer"},
+            {:text, &(&1 == nil or is_function(&1, 1)), "a function of one argument"},
             {:parameters, &is_list/1, "a list"}
           ],
           not right?.(definition[key]),

@@ -37,8 +37,8 @@ defmodule Mix.Tasks.Jido.Tool do
 
   use Mix.Task
 
-  alias JidoCode.Tools.{Catalog, JSON, SecureExecutor}
-  alias JidoCode.Tools.Doors.{Answers, Console, SessionOptions}
+  alias JidoCode.Tools.{Answers, Catalog, JSON, SecureExecutor}
+  alias JidoCode.Tools.Doors.{Console, SessionOptions}
   alias JidoCode.Tools.Project.Places
   alias JidoCode.Tools.Security.AuditLogger
 
@@ -188,7 +188,7 @@ defmodule Mix.Tasks.Jido.Tool do
   defp make(session, name, args) do
     call = name |> SecureExecutor.new(args, session.context) |> SecureExecutor.execute()
     shown = %{"name" => name, "status" => Atom.to_string(call.status), "duration_us" => call.duration_us}
-    report(session, shown, call.result)
+    report(session, shown, call.result, call.tool)
   end
 
   defp unreadable(session, name, message) do
@@ -196,19 +196,21 @@ defmodule Mix.Tasks.Jido.Tool do
     :unreadable
   end
 
-  defp report(%{json?: true}, shown, {:ok, value}),
+  defp report(session, shown, result, tool \\ nil)
+
+  defp report(%{json?: true}, shown, {:ok, value}, _tool),
     do: done(Map.merge(shown, %{"ok" => true, "result" => value}))
 
-  defp report(%{json?: true}, shown, {:error, text}),
+  defp report(%{json?: true}, shown, {:error, text}, _tool),
     do: done(Map.merge(shown, %{"ok" => false, "error" => text}))
 
-  defp report(_session, shown, {:ok, value}) do
+  defp report(_session, shown, {:ok, value}, tool) do
     IO.puts([shown["name"], ": ok in ", milliseconds(shown["duration_us"])])
-    IO.puts(shown["name"] |> Answers.text(value) |> indented())
+    IO.puts(tool |> Answers.text(value) |> indented())
     :ok
   end
 
-  defp report(_session, shown, {:error, text}) do
+  defp report(_session, shown, {:error, text}, _tool) do
     IO.puts([shown["name"], ": ", shown["status"]])
     IO.puts(text |> to_text() |> indented())
     :failed

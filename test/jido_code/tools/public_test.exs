@@ -4,7 +4,7 @@ defmodule JidoCode.Tools.PublicTest do
   # Their documentation is still to become comments.
   @pending ~w(
     Call Command.Confinement Command.Result Handlers.BashExecute Handlers.Elixir.MixTask Handlers.Elixir.RunExunit
-    Doors.Answers Doors.MCP.Answer Doors.MCP.Connection Doors.MCP.Listing Doors.SessionOptions Project.Line Project.Mix
+    Answers Doors.MCP.Answer Doors.MCP.Connection Doors.MCP.Listing Doors.SessionOptions Project.Line Project.Mix
   )
 
   setup_all do

@@ -7,7 +7,7 @@ defmodule JidoCode.Tools.Handlers.BashBackground do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Command, Deadline, Operation, Project, Shells}
+  alias JidoCode.Tools.{Answers, Command, Deadline, Operation, Project, Shells}
   alias JidoCode.Tools.Command.Confinement
 
   # For judging the line and starting the command, not for the command.
@@ -22,6 +22,7 @@ defmodule JidoCode.Tools.Handlers.BashBackground do
       limits: "8 per session, one hour",
       tier: :execute,
       hints: :runs,
+      text: &Answers.Shell.text/1,
       event: {:shell, :bash_background},
       label: {:argument, "command"},
       timeout_ms: @timeout,

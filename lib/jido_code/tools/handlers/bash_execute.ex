@@ -16,7 +16,7 @@ defmodule JidoCode.Tools.Handlers.BashExecute do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Command, Deadline, Operation, Project}
+  alias JidoCode.Tools.{Answers, Command, Deadline, Operation, Project}
   alias JidoCode.Tools.Command.Result
   alias JidoCode.Tools.Project.Foreground
 
@@ -32,6 +32,7 @@ defmodule JidoCode.Tools.Handlers.BashExecute do
       summary: "a command line, read by a shell parser and run without a shell",
       tier: :execute,
       hints: :runs,
+      text: &Answers.Command.text/1,
       event: {:shell, :bash_execute},
       label: {:argument, "command"},
       description:

@@ -12,7 +12,7 @@ defmodule JidoCode.Tools.Handlers.BashOutput do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Command, Operation, Shells}
+  alias JidoCode.Tools.{Answers, Command, Operation, Shells}
 
   @default_timeout 30_000
   @max_timeout 600_000
@@ -28,6 +28,7 @@ defmodule JidoCode.Tools.Handlers.BashOutput do
       tier: :read_only,
       # Not idempotent: a read moves the cursor, and what it returned is not returned again.
       hints: %{read_only: true, destructive: false, idempotent: false, open_world: false},
+      text: &Answers.Command.text/1,
       event: {:shell, :bash_output},
       label: {:argument, "shell_id"},
       description:

@@ -24,7 +24,7 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{CodeSearch, Operation, Workspace}
+  alias JidoCode.Tools.{Answers, CodeSearch, Operation, Workspace}
 
   @timeout_ms 30_000
 
@@ -53,6 +53,7 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
       limits: "30 s",
       tier: :read_only,
       hints: :looks,
+      text: &Answers.Search.text/1,
       event: {:search, :grep_search},
       label: {:argument, "path"},
       timeout_ms: @timeout_ms,

@@ -6,7 +6,7 @@ defmodule JidoCode.Tools.Handlers.KillShell do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Operation, Shells}
+  alias JidoCode.Tools.{Answers, Operation, Shells}
 
   @impl true
   def definition do
@@ -16,6 +16,7 @@ defmodule JidoCode.Tools.Handlers.KillShell do
       summary: "ends a background command with everything that it started",
       tier: :execute,
       hints: %{read_only: false, destructive: true, idempotent: true, open_world: false},
+      text: &Answers.Shell.text/1,
       event: {:shell, :kill_shell},
       label: {:argument, "shell_id"},
       description: "End a background command with everything it started, and forget its output.",

@@ -1,6 +1,6 @@
 defmodule JidoCode.Tools.Doors.MCP.Answer do
   @moduledoc """
-  A finished call as an MCP client gets it: the text that `mix jido.tool call` prints (`JidoCode.Tools.Doors.Answers`), and with
+  A finished call as an MCP client gets it: the text that `mix jido.tool call` prints (`JidoCode.Tools.Answers`), and with
   `structured: true` the same as data. Clients that find data drop the text, so it is there only when it was asked for.
 
       iex> alias JidoCode.Tools.Doors.MCP.Answer
@@ -16,8 +16,7 @@ defmodule JidoCode.Tools.Doors.MCP.Answer do
   Clients cut results at 50,000 characters, or put them aside in a file; the tools' own limit of 30,000 characters lies below that.
   """
 
-  alias JidoCode.Tools.{Call, JSON}
-  alias JidoCode.Tools.Doors.Answers
+  alias JidoCode.Tools.{Answers, Call, JSON}
 
   @max_characters 50_000
   # Clients cut the text of an error earlier.
@@ -30,7 +29,7 @@ defmodule JidoCode.Tools.Doors.MCP.Answer do
   def build(call, opts \\ [])
 
   def build(%Call{result: {:ok, value}} = call, opts) do
-    text = call.name |> Answers.text(value) |> shorten(@max_characters)
+    text = Answers.text(call.tool, value)
     structured = if opts[:structured] == true, do: structured(value)
     %{"text" => text, "structured" => structured, "error" => false}
   end

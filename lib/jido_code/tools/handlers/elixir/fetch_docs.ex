@@ -26,7 +26,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Operation}
+  alias JidoCode.Tools.{Answers, Operation}
   alias JidoCode.Tools.Introspection.{Bounded, Docs}
   alias JidoCode.Tools.Render.Text
 
@@ -52,6 +52,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
         "documentation, specs, types and callbacks of Elixir and Erlang modules; a whole module gives an index first",
       tier: :read_only,
       hints: :looks,
+      text: &Answers.Docs.text/1,
       event: {:elixir, :fetch_docs},
       label: {:argument, "module"},
       at_node: true,

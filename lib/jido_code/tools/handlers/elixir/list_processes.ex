@@ -26,7 +26,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ListProcesses do
     Sketch
   }
 
-  alias JidoCode.Tools.Operation
+  alias JidoCode.Tools.{Answers, Operation}
 
   @sorts %{
     "memory" => :memory,
@@ -54,6 +54,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ListProcesses do
         "the project's processes with the most memory, messages, reductions or binaries, and what each is doing",
       tier: :privileged,
       hints: :looks,
+      text: &Answers.Processes.text/1,
       event: {:elixir, :list_processes},
       label: {:argument, "sort_by"},
       at_node: true,

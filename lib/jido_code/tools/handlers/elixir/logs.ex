@@ -10,7 +10,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
   use JidoCode.Tools.Behaviours.SecureHandler
 
   alias JidoCode.Tools.Introspection.{Bounded, LogRing}
-  alias JidoCode.Tools.Operation
+  alias JidoCode.Tools.{Answers, Operation}
 
   @levels ~w(debug info notice warning error critical alert emergency)
 
@@ -34,6 +34,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
       summary: "the last events that the project's VM logged, crash reports included",
       tier: :privileged,
       hints: :looks,
+      text: &Answers.Logs.text/1,
       event: {:elixir, :get_logs},
       label: {:argument, "text"},
       at_node: true,

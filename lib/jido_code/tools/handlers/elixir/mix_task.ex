@@ -17,7 +17,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Command, Deadline, Operation, Project, Workspace}
+  alias JidoCode.Tools.{Answers, Command, Deadline, Operation, Project, Workspace}
   alias JidoCode.Tools.Command.Result
   alias JidoCode.Tools.Handlers.Elixir, as: Facade
   alias JidoCode.Tools.Security.MixPolicy
@@ -36,6 +36,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
       summary: "a Mix task, by an allowlist and a grammar of its options",
       tier: :execute,
       hints: :runs,
+      text: &Answers.Command.text/1,
       event: {:elixir, :mix_task},
       label: {:argument, "task"},
       description:

@@ -22,7 +22,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Command, Deadline, Operation, Project, Workspace}
+  alias JidoCode.Tools.{Answers, Command, Deadline, Operation, Project, Workspace}
   alias JidoCode.Tools.Command.Result
   alias JidoCode.Tools.Project.TestEvents
   alias JidoCode.Tools.Security.MixPolicy
@@ -51,6 +51,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
       summary: "the project's tests, with structured results",
       tier: :execute,
       hints: :runs,
+      text: &Answers.Tests.text/1,
       event: {:elixir, :run_exunit},
       label: "test",
       description:

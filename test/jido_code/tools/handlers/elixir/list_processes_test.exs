@@ -4,14 +4,14 @@ defmodule JidoCode.Tools.Handlers.Elixir.ListProcessesTest do
 
   import JidoCode.Tools.Test.CommandProcesses, only: [eventually: 1]
 
-  alias JidoCode.Tools.Doors.Answers
+  alias JidoCode.Tools.Answers
   alias JidoCode.Tools.Handlers.Elixir.{ListProcesses, ProcessState}
   alias JidoCode.Tools.Introspection.Ranking
   alias JidoCode.Tools.{Remote, SecureExecutor}
   alias JidoCode.Tools.Test.{Peers, Processes}
 
   doctest JidoCode.Tools.Introspection.Reference
-  doctest JidoCode.Tools.Doors.Answers.Processes
+  doctest JidoCode.Tools.Answers.Processes
 
   # The tests' own processes belong to no application of the project.
   @scope %{project_namespaces: :all}

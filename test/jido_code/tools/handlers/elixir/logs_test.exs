@@ -8,7 +8,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.LogsTest do
   require Logger
 
   alias JidoCode.Tools.SecureExecutor
-  alias JidoCode.Tools.Doors.Answers
+  alias JidoCode.Tools.Answers
   alias JidoCode.Tools.Handlers.Elixir.Logs
 
   setup do

@@ -1,13 +1,13 @@
-defmodule JidoCode.Tools.Doors.Answers.Shell do
+defmodule JidoCode.Tools.Answers.Shell do
   @moduledoc false
   # A background command's start and end, in a sentence.
 
   @doc """
   The text of the result of `bash_background` or `kill_shell`.
 
-      iex> JidoCode.Tools.Doors.Answers.Shell.text(%{"shell_id" => "s1", "description" => "mix phx.server"})
+      iex> JidoCode.Tools.Answers.Shell.text(%{"shell_id" => "s1", "description" => "mix phx.server"})
       "shell_id: s1\\nbash_output reads what it prints, kill_shell ends it.\\n"
-      iex> JidoCode.Tools.Doors.Answers.Shell.text(%{"killed" => false, "message" => "The shell had already finished"})
+      iex> JidoCode.Tools.Answers.Shell.text(%{"killed" => false, "message" => "The shell had already finished"})
       "The shell had already finished.\\n"
   """
   @spec text(%{String.t() => term()}) :: String.t()

@@ -1,20 +1,20 @@
-defmodule JidoCode.Tools.Doors.Answers.Logs do
+defmodule JidoCode.Tools.Answers.Logs do
   @moduledoc false
   # Log events as a console shows them: a line of facts, then the text below it.
 
-  alias JidoCode.Tools.Doors.Answers
+  import JidoCode.Tools.Answers.Words, only: [paragraphs: 1]
 
   @doc """
   The text of `get_logs`.
 
       iex> event = %{"time" => "2026-01-31T12:00:00.000Z", "level" => "error", "process" => "#PID<0.1.2>", "text" => "gone"}
-      iex> JidoCode.Tools.Doors.Answers.Logs.text(%{"events" => [event], "follow_up" => 7})
+      iex> JidoCode.Tools.Answers.Logs.text(%{"events" => [event], "follow_up" => 7})
       "2026-01-31T12:00:00.000Z [error] #PID<0.1.2>\\n  gone\\nfollow_up: 7\\n"
   """
   @spec text(%{String.t() => term()}) :: String.t()
   def text(report) do
     events = Enum.map(report["events"], &event/1)
-    Answers.paragraphs(events ++ ["follow_up: #{report["follow_up"]}", report["note"]])
+    paragraphs(events ++ ["follow_up: #{report["follow_up"]}", report["note"]])
   end
 
   defp event(event) do

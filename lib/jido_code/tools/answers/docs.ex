@@ -1,8 +1,8 @@
-defmodule JidoCode.Tools.Doors.Answers.Docs do
+defmodule JidoCode.Tools.Answers.Docs do
   @moduledoc false
   # Documentation as a page: a function with its spec above its text, or a module's text and an index of what is in it.
 
-  alias JidoCode.Tools.Doors.Answers
+  import JidoCode.Tools.Answers.Words, only: [paragraphs: 1]
 
   @doc """
   The text of `fetch_elixir_docs`.
@@ -10,20 +10,20 @@ defmodule JidoCode.Tools.Doors.Answers.Docs do
       iex> entry = %{"name" => "sum", "arity" => 1, "kind" => "function", "signature" => "sum(list)", "doc" => "Adds up.", "deprecated" => nil}
       iex> spec = %{"name" => "sum", "arity" => 1, "specs" => ["sum([number()]) :: number()"]}
       iex> report = %{"module" => "Sums", "moduledoc" => "Of sums.", "docs" => [entry], "specs" => [spec], "types" => []}
-      iex> JidoCode.Tools.Doors.Answers.Docs.text(Map.put(report, "function", "sum"))
+      iex> JidoCode.Tools.Answers.Docs.text(Map.put(report, "function", "sum"))
       "Sums.sum(list)\\n@spec sum([number()]) :: number()\\n\\nAdds up.\\n"
-      iex> JidoCode.Tools.Doors.Answers.Docs.text(report)
+      iex> JidoCode.Tools.Answers.Docs.text(report)
       "# Sums\\n\\nOf sums.\\n\\n## Functions\\n\\nsum(list): Adds up.\\n"
   """
   @spec text(%{String.t() => term()}) :: String.t()
   def text(%{"function" => _name} = report) do
-    Answers.paragraphs(
+    paragraphs(
       Enum.map(report["docs"], &entry(&1, report)) ++ Enum.map(report["types"], &type/1) ++ [report["note"]]
     )
   end
 
   def text(report) do
-    Answers.paragraphs(
+    paragraphs(
       ["# #{report["module"]}", report["moduledoc"] && "\n" <> report["moduledoc"]] ++
         section("Functions", Enum.map(report["docs"], &line(&1, report))) ++
         section("Types", Enum.map(report["types"], &type/1)) ++
@@ -35,7 +35,7 @@ defmodule JidoCode.Tools.Doors.Answers.Docs do
   defp section(title, lines), do: ["\n## #{title}\n\n" <> Enum.join(lines, "\n")]
 
   defp entry(entry, report) do
-    Answers.paragraphs(
+    paragraphs(
       ["#{report["module"]}.#{signature(entry)}#{facts(entry)}"] ++
         specs(entry, report["specs"]) ++ ["\n" <> (entry["doc"] || "No documentation.")]
     )

@@ -1,9 +1,9 @@
-defmodule JidoCode.Tools.Doors.Answers.Tests do
+defmodule JidoCode.Tools.Answers.Tests do
   @moduledoc false
   # A test run as a person wants it: one line when all is well, else each failure as ExUnit shows it. What tests printed
   # themselves follows; ExUnit's own report of the same is left out.
 
-  alias JidoCode.Tools.Doors.Answers
+  import JidoCode.Tools.Answers.Words, only: [paragraphs: 1]
 
   # Of what a run printed besides; a failure says more.
   @max_printed 4_000
@@ -16,15 +16,15 @@ defmodule JidoCode.Tools.Doors.Answers.Tests do
 
       iex> summary = %{"total" => 3, "passed" => 3, "failed" => 0, "skipped" => 0, "excluded" => 0, "invalid" => 0}
       iex> timing = %{"seed" => 7, "total_seconds" => 0.4}
-      iex> JidoCode.Tools.Doors.Answers.Tests.text(%{"passed" => true, "summary" => summary, "timing" => timing, "failures" => []})
+      iex> JidoCode.Tools.Answers.Tests.text(%{"passed" => true, "summary" => summary, "timing" => timing, "failures" => []})
       "3 tests, 0 failures (0.4 s, seed 7)\\n"
-      iex> JidoCode.Tools.Doors.Answers.Tests.text(%{"passed" => false, "summary" => nil, "failures" => [],
+      iex> JidoCode.Tools.Answers.Tests.text(%{"passed" => false, "summary" => nil, "failures" => [],
       ...>   "stderr" => "** (SyntaxError) lib/a.ex:1\\n", "exit_code" => 1, "note" => "No test started: the output says why."})
       "No test started: the output says why.\\nstderr:\\n** (SyntaxError) lib/a.ex:1\\nexit code 1\\n"
   """
   @spec text(%{String.t() => term()}) :: String.t()
   def text(%{"summary" => nil} = report) do
-    Answers.paragraphs([
+    paragraphs([
       report["note"],
       report["output"],
       labelled("stderr", report["stderr"]),
@@ -33,7 +33,7 @@ defmodule JidoCode.Tools.Doors.Answers.Tests do
   end
 
   def text(%{"summary" => summary} = report) do
-    Answers.paragraphs(
+    paragraphs(
       [headline(summary, report["timing"] || %{}), unless(report["passed"], do: report["note"])] ++
         Enum.map(report["failures"], &failure/1) ++
         Enum.map(report["running"] || [], &running/1) ++
@@ -66,11 +66,11 @@ defmodule JidoCode.Tools.Doors.Answers.Tests do
 
   # As ExUnit shows it, where the run told so.
   defp failure(%{"details" => details} = failure) do
-    Answers.paragraphs(["\n" <> String.trim(details, "\n"), labelled("logs", failure["logs"])])
+    paragraphs(["\n" <> String.trim(details, "\n"), labelled("logs", failure["logs"])])
   end
 
   defp failure(failure) do
-    Answers.paragraphs([
+    paragraphs([
       "\n  test #{failure["test"]} (#{failure["module"]})",
       failure["file"] && "  #{failure["file"]}:#{failure["line"]}",
       indented(failure["message"]),

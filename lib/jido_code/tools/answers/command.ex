@@ -1,17 +1,17 @@
-defmodule JidoCode.Tools.Doors.Answers.Command do
+defmodule JidoCode.Tools.Answers.Command do
   @moduledoc false
   # What a command printed, as a terminal shows it, and then only what a terminal's user would ask for.
 
-  alias JidoCode.Tools.Doors.Answers
+  import JidoCode.Tools.Answers.Words, only: [paragraphs: 1]
 
   @doc """
   The text of a command's result.
 
-      iex> JidoCode.Tools.Doors.Answers.Command.text(%{"output" => "", "stderr" => "", "exit_code" => 0})
+      iex> JidoCode.Tools.Answers.Command.text(%{"output" => "", "stderr" => "", "exit_code" => 0})
       "Nothing was printed, exit code 0.\\n"
-      iex> JidoCode.Tools.Doors.Answers.Command.text(%{"stdout" => "a\\n", "stderr" => "b\\n", "exit_code" => 2})
+      iex> JidoCode.Tools.Answers.Command.text(%{"stdout" => "a\\n", "stderr" => "b\\n", "exit_code" => 2})
       "a\\nstderr:\\nb\\nexit code 2\\n"
-      iex> JidoCode.Tools.Doors.Answers.Command.text(%{"output" => "a\\n", "stderr" => "", "status" => "running", "cursor" => "2:0"})
+      iex> JidoCode.Tools.Answers.Command.text(%{"output" => "a\\n", "stderr" => "", "status" => "running", "cursor" => "2:0"})
       "a\\nstill running; cursor 2:0\\n"
   """
   @spec text(%{String.t() => term()}) :: String.t()
@@ -19,7 +19,7 @@ defmodule JidoCode.Tools.Doors.Answers.Command do
     printed = report["stdout"] || report["output"] || ""
     errors = report["stderr"] || ""
 
-    Answers.paragraphs([
+    paragraphs([
       printed,
       if(errors != "", do: "stderr:\n" <> errors),
       ending(report, printed == "" and errors == ""),
