@@ -232,11 +232,4 @@ defmodule JidoCode.Tools.Command do
   def explain({:not_started, text}), do: text
   def explain({:confinement, text}), do: "The command can't be confined as required: #{text}"
   def explain({:runner, text}), do: "The command runner failed: #{text}"
-
-  @doc """
-  Where this Erlang and Elixir lie; every command may read there, and where the programs of `PATH` lie.
-  """
-  @spec runtime_paths() :: [Path.t()]
-  def runtime_paths,
-    do: [to_string(:code.root_dir()), Path.expand("..", to_string(:code.lib_dir(:elixir)))]
 end

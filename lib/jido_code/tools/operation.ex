@@ -10,8 +10,8 @@ defmodule JidoCode.Tools.Operation do
     * `:definition` - the tool's definition, by which `JidoCode.Tools.Arguments` checks the call
     * `:event` - one of `JidoCode.Tools.Telemetry.events/0`, in the family `:elixir`, `:search` or `:shell`
     * `:label` - what the event calls the work: `{:argument, name}` or a fixed text
-    * `:at_node` - optional, true for a tool that looks at a running system: with a node under `:node` in the context its handler
-      is run there instead, see `JidoCode.Tools.Remote`
+    * `:at_node` - optional, true or `:files` for a tool that looks at a running system: with a node under `:node` in the context
+      its handler is run there instead, see `JidoCode.Tools.Remote`
     * `:format_error` - optional, `(reason, label) -> text`; `JidoCode.Tools.Handlers.Elixir.format_error/2` by default
 
   The work is a function of the checked arguments (defaults filled in) and the context. It answers
@@ -39,7 +39,7 @@ defmodule JidoCode.Tools.Operation do
           required(:definition) => Arguments.definition(),
           required(:event) => Telemetry.event(),
           required(:label) => {:argument, String.t()} | String.t(),
-          optional(:at_node) => boolean(),
+          optional(:at_node) => boolean() | :files,
           optional(:format_error) => (term(), String.t() -> String.t())
         }
 
@@ -98,11 +98,12 @@ defmodule JidoCode.Tools.Operation do
 
   # Where the work is done: there by the node's own library, or here on what the node lets be seen. The place of an MCP server's
   # project is a VM that is no node.
-  defp at(%{at_node: true} = spec, %{node: %place{} = node}, work) when place in [Remote, ProjectVM] do
-    fn args, context -> place.call(node, spec.definition.handler, work, args, Map.delete(context, :node)) end
+  defp at(%{at_node: at_node} = spec, %{node: %place{} = node}, work)
+       when at_node != false and place in [Remote, ProjectVM] do
+    fn args, context -> place.call(node, spec.definition, work, args, Map.delete(context, :node)) end
   end
 
-  defp at(%{at_node: true}, %{node: node}, _work) when node != nil do
+  defp at(%{at_node: at_node}, %{node: node}, _work) when at_node != false and node != nil do
     fn _args, _context -> {:error, "The context's :node takes what JidoCode.Tools.Remote.new/2 gives"} end
   end
 

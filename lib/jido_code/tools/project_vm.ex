@@ -7,11 +7,8 @@ defmodule JidoCode.Tools.ProjectVM do
   # Documentation needs no running project: that of Elixir and OTP is read here, and while the project does not run, what lies
   # compiled is read by a confined child. What a command may have written is never read by this VM.
 
-  alias JidoCode.Tools.{Command, Config, Remote}
-  alias JidoCode.Tools.Project.Places
-  alias JidoCode.Tools.Handlers.Elixir.FetchDocs
-  alias JidoCode.Tools.ProjectVM.{Side, Wire}
-  alias JidoCode.Tools.ProjectVM.Keeper
+  alias JidoCode.Tools.{Command, Definition, Remote}
+  alias JidoCode.Tools.ProjectVM.{Keeper, Launch, Side, Wire}
 
   @enforce_keys [:keeper, :root, :env]
   defstruct @enforce_keys
@@ -37,24 +34,30 @@ defmodule JidoCode.Tools.ProjectVM do
   end
 
   @doc "Runs a handler there, as `JidoCode.Tools.Remote.call/5` does on a node; its work is never done here."
-  @spec call(t(), module(), Remote.work(), map(), map()) ::
+  @spec call(t(), Definition.t(), Remote.work(), map(), map()) ::
           {:ok, map()} | {:error, String.t() | {:timeout, String.t()}}
-  def call(%__MODULE__{} = vm, FetchDocs, _work, args, context) do
+  def call(
+        %__MODULE__{} = vm,
+        %{at_node: :files, label: {:argument, subject}} = definition,
+        work,
+        args,
+        context
+      ) do
     cond do
-      here?(args["module"]) -> FetchDocs.execute(args, context)
-      Keeper.ready?(vm.keeper) -> ask(vm, FetchDocs, args, context)
-      true -> compiled_or_asked(vm, args, context)
+      here?(args[subject]) -> work.(args, context)
+      Keeper.ready?(vm.keeper) -> ask(vm, definition, args, context)
+      true -> compiled_or_asked(vm, definition, args, context)
     end
   end
 
-  def call(vm, handler, _work, args, context), do: ask(vm, handler, args, context)
+  def call(vm, definition, _work, args, context), do: ask(vm, definition, args, context)
 
-  defp ask(vm, handler, args, context) do
+  defp ask(vm, definition, args, context) do
     Keeper.ask(vm.keeper, %{
-      handler: handler,
+      handler: definition.handler,
       args: args,
       context: Map.take(context, [:session_id, :project_namespaces, :wide_reach]),
-      timeout: Remote.timeout(handler, args),
+      timeout: Remote.timeout(definition, args),
       patience: @patience_ms,
       progress: context[:progress]
     })
@@ -72,24 +75,6 @@ defmodule JidoCode.Tools.ProjectVM do
   @spec stop(t(), non_neg_integer()) :: :ok
   def stop(vm, grace), do: Keeper.stop(vm.keeper, grace)
 
-  @doc """
-  The command that runs Erlang code of this library, and what a VM of the project's is confined to.
-  """
-  @spec elixir([String.t()]) :: [String.t()]
-  def elixir(arguments), do: ["elixir", "-pa", Application.app_dir(:jido_code_tools, "ebin") | arguments]
-
-  @spec options(Path.t(), %{String.t() => String.t()}) :: keyword()
-  def options(root, env) do
-    env =
-      Map.merge(%{"LANG" => "C.UTF-8", "LC_ALL" => "C.UTF-8", "MIX_ENV" => System.get_env("MIX_ENV")}, env)
-
-    places = Places.options(root, env)
-    own = Enum.map(~w(ebin priv), &Application.app_dir(:jido_code_tools, &1))
-
-    Keyword.update!(places, :read, &(own ++ &1)) ++
-      [cd: root, network: :all, confinement: Config.get(:command_confinement)]
-  end
-
   # A module of Elixir's, OTP's or this library's.
   defp here?(name) do
     name = name |> String.trim() |> String.trim_leading(":")
@@ -102,23 +87,23 @@ defmodule JidoCode.Tools.ProjectVM do
   end
 
   # What lies compiled may not be all: a project that starts is waited for.
-  defp compiled_or_asked(vm, args, context) do
-    with {:error, why} <- read_compiled(vm, args, context) do
-      if Keeper.starting?(vm.keeper), do: ask(vm, FetchDocs, args, context), else: {:error, why}
+  defp compiled_or_asked(vm, definition, args, context) do
+    with {:error, why} <- read_compiled(vm, definition.handler, args, context) do
+      if Keeper.starting?(vm.keeper), do: ask(vm, definition, args, context), else: {:error, why}
     end
   end
 
-  defp read_compiled(vm, args, context) do
+  defp read_compiled(vm, handler, args, context) do
     question =
-      {FetchDocs, args, Map.take(context, [:session_id])} |> :erlang.term_to_binary() |> Base.encode64()
+      {handler, args, Map.take(context, [:session_id])} |> :erlang.term_to_binary() |> Base.encode64()
 
     paths = Path.join(["_build", vm.env["MIX_ENV"] || System.get_env("MIX_ENV") || "dev", "lib", "*", "ebin"])
     code = "#{inspect(Side)}.answer_once()"
-    command = elixir(["-pa", paths, "-e", code, "--", question])
+    command = Launch.elixir(["-pa", paths, "-e", code, "--", question])
     options = [timeout: @child_ms, keep: {@child_keep, 1_000}, network: :none, write: []]
 
     with {:ok, %{status: :exited, exit_code: 0, stdout: output}} <-
-           Command.run(command, Keyword.merge(options(vm.root, %{}), options)),
+           Command.run(command, Keyword.merge(Launch.options(vm.root, %{}), options)),
          {:ok, frame} <- Base.decode64(output.head, padding: false, ignore: :whitespace),
          {:ok, answer} <- Wire.decode(frame) do
       compiled(answer, Keeper.state_text(vm.keeper))

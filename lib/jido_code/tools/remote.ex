@@ -46,9 +46,9 @@ defmodule JidoCode.Tools.Remote do
   OTP or library is of a version that does not fit.
   """
 
-  alias JidoCode.Tools.Handlers.Elixir.FetchDocs
+  alias JidoCode.Tools.Definition
   alias JidoCode.Tools.Introspection.At
-  alias JidoCode.Tools.Remote.{Connection, Guest, Loader, Service}
+  alias JidoCode.Tools.Remote.{Connection, Guest, Loader, RPC, Service}
   alias JidoCode.Tools.Security.OutputSanitizer
 
   # The cookie is in a function, so that no report shows it in whatever form it prints its terms.
@@ -66,8 +66,6 @@ defmodule JidoCode.Tools.Remote do
   @max_bytes 255
   @cookie_variables ["JIDO_NODE_COOKIE", "RELEASE_COOKIE"]
 
-  # For a handler that says nothing about its time.
-  @default_timeout_ms 15_000
   # The handler over there keeps the time; the way there and back takes some more.
   @way_ms 1_000
 
@@ -147,35 +145,40 @@ defmodule JidoCode.Tools.Remote do
   @type work :: (map(), map() -> {:ok, map()} | {:timeout, map()} | {:error, term()})
 
   @doc """
-  Runs one of the looking handlers on the node, or its `work` here on what the node lets be seen, on arguments that were
+  Runs the handler of a looking tool on the node, or its `work` here on what the node lets be seen, on arguments that were
   checked. The work ends when the caller does.
 
   The answer is the handler's, with `"node"` in a result and what is to be said of the node in its `"note"`; `{:error, text}` when
   the node can't be asked, `{:error, {:timeout, text}}` when it does not answer in time.
   """
-  @spec call(t(), module(), work(), map(), map()) :: {:ok, map()} | {:timeout, map()} | {:error, term()}
-  def call(%__MODULE__{} = remote, handler, work, args, context) do
+  @spec call(t(), Definition.t(), work(), map(), map()) :: {:ok, map()} | {:timeout, map()} | {:error, term()}
+  def call(%__MODULE__{} = remote, definition, work, args, context) do
     with :ok <- connect(remote),
          {:ok, place} <- Loader.open(remote) do
       case place do
-        {:there, about} -> remote |> there(about, handler, args, context) |> answer(remote, about)
-        {:here, _lent?} when handler == FetchDocs -> args |> work.(context) |> told([documented_here()])
-        {:here, lent?} -> here(remote, lent?, work, args, context)
+        {:there, about} ->
+          remote |> there(about, definition, args, context) |> answer(remote, about)
+
+        {:here, _lent?} when definition.at_node == :files ->
+          args |> work.(context) |> told([documented_here()])
+
+        {:here, lent?} ->
+          here(remote, lent?, work, args, context)
       end
     end
   end
 
-  defp there(remote, about, handler, args, context) do
-    timeout = timeout(handler, args)
+  defp there(remote, about, definition, args, context) do
+    timeout = timeout(definition, args)
     redactor = if about.redacts?, do: OutputSanitizer
     options = %{owner: self(), timeout: timeout, redactor: redactor}
     context = Map.take(context, [:session_id, :project_namespaces, :wide_reach])
-    ask(remote.node, Service, :run, [handler, args, context, options], timeout + @way_ms)
+    RPC.call(remote.node, Service, :run, [definition.handler, args, context, options], timeout + @way_ms)
   end
 
   defp here(%{node: node} = remote, lent?, work, args, context) do
     # What was lent stays for as long as this process works.
-    if lent?, do: ask(node, Guest, :lease, [self()], @way_ms)
+    if lent?, do: RPC.call(node, Guest, :lease, [self()], @way_ms)
 
     case work.(args, Map.put(context, :at, %{node: node, states?: lent?})) do
       {kind, result} when kind in [:ok, :timeout] and is_map(result) ->
@@ -188,7 +191,7 @@ defmodule JidoCode.Tools.Remote do
         error
     end
   rescue
-    lost in At.Lost -> {:error, explain(lost.reason, remote.node)}
+    lost in At.Lost -> {:error, RPC.explain(lost.reason, remote.node)}
   end
 
   # A pid of another node is printed with that node's number here; the node itself, and who gives the pid back, has 0 there.
@@ -232,7 +235,7 @@ defmodule JidoCode.Tools.Remote do
   @spec release(t()) :: :ok
   def release(%__MODULE__{node: node}) do
     # A node that has nothing, or does not answer, needs nothing.
-    if node in Node.list(:connected), do: ask(node, Guest, :release, [], @way_ms)
+    if node in Node.list(:connected), do: RPC.call(node, Guest, :release, [], @way_ms)
     :ok
   end
 
@@ -241,42 +244,12 @@ defmodule JidoCode.Tools.Remote do
   @spec way_ms(t()) :: pos_integer()
   def way_ms(%__MODULE__{}), do: 10_000
 
-  @typedoc false
-  @type failure :: :timeout | :noconnection | :undefined | :crashed | atom()
-
   @doc false
-  # A function on the node, in a process of its own. What goes wrong there is neither logged nor raised here.
-  @spec ask(node(), module(), atom(), [term()], pos_integer()) :: {:ok, term()} | {:error, failure()}
-  def ask(node, module, function, args, timeout) do
-    {:ok, :erpc.call(node, module, function, args, timeout)}
-  catch
-    :error, {:erpc, :timeout} -> {:error, :timeout}
-    :error, {:erpc, _noconnection} -> {:error, :noconnection}
-    :error, {:exception, :undef, [{^module, ^function, _args, _location} | _]} -> {:error, :undefined}
-    _kind, _reason -> {:error, :crashed}
-  end
-
-  @doc false
-  @spec explain(failure(), node()) :: String.t() | {:timeout, String.t()}
-  def explain(:timeout, node) do
-    {:timeout,
-     "Node #{node} did not answer in time: it is busy or stopped, or the connection to it is slow or cut"}
-  end
-
-  def explain(:noconnection, node) do
-    "The connection to node #{node} was lost during the call. The next call connects again"
-  end
-
-  def explain(_failure, node), do: "Node #{node} could not do it: its side of the call failed"
-
-  @doc false
-  @spec timeout(module(), map()) :: pos_integer()
-  def timeout(handler, args) do
-    declared = Map.get(handler.security_properties(), :timeout_ms, @default_timeout_ms)
-
+  @spec timeout(Definition.t(), map()) :: pos_integer()
+  def timeout(definition, args) do
     case args do
-      %{"timeout" => asked} when is_integer(asked) -> max(declared, asked + @way_ms)
-      _args -> declared
+      %{"timeout" => asked} when is_integer(asked) -> max(definition.timeout_ms, asked + @way_ms)
+      _args -> definition.timeout_ms
     end
   end
 
@@ -284,9 +257,9 @@ defmodule JidoCode.Tools.Remote do
     do: told({:ok, Map.put(result, "node", Atom.to_string(remote.node))}, notes(about))
 
   defp answer({:ok, {:ok, {:error, text}}}, _remote, _about) when is_binary(text), do: {:error, text}
-  defp answer({:ok, {:error, :timeout}}, remote, _about), do: {:error, explain(:timeout, remote.node)}
-  defp answer({:ok, _failed}, remote, _about), do: {:error, explain(:crashed, remote.node)}
-  defp answer({:error, failure}, remote, _about), do: {:error, explain(failure, remote.node)}
+  defp answer({:ok, {:error, :timeout}}, remote, _about), do: {:error, RPC.explain(:timeout, remote.node)}
+  defp answer({:ok, _failed}, remote, _about), do: {:error, RPC.explain(:crashed, remote.node)}
+  defp answer({:error, failure}, remote, _about), do: {:error, RPC.explain(failure, remote.node)}
 
   defp notes(about) do
     [

@@ -3,7 +3,6 @@ defmodule JidoCode.Tools.Command.Options do
   # Pure: from a command and options to the spec that the runner reads. What is wrong with a value is an error for
   # the caller, since values come from a model; an unknown option is a mistake in the tool and raises.
 
-  alias JidoCode.Tools.{Command, Config}
   alias JidoCode.Tools.Command.{Environment, Runner}
   alias JidoCode.Tools.Config
 
@@ -200,7 +199,10 @@ defmodule JidoCode.Tools.Command.Options do
   defp readable(paths),
     do:
       paths(:read, paths) ++
-        Enum.map(Config.get(:command_read_paths), &Path.expand/1) ++ Command.runtime_paths()
+        Enum.map(Config.get(:command_read_paths), &Path.expand/1) ++ runtime_paths()
+
+  defp runtime_paths,
+    do: [to_string(:code.root_dir()), Path.expand("..", to_string(:code.lib_dir(:elixir)))]
 
   defp network(mode) when mode in [:none, :all], do: mode
   defp network({:ports, ports}) when is_list(ports), do: Enum.map(ports, &integer(:network, &1, 0..65_535))

@@ -5,8 +5,7 @@ defmodule JidoCode.Tools.ProjectVM.Run do
   # The owner, a `Keeper`, is told `{:connected, socket}`, `{:printed, id, text}` and at last `{:over, id, how}`.
 
   alias JidoCode.Tools.Command
-  alias JidoCode.Tools.ProjectVM
-  alias JidoCode.Tools.ProjectVM.Wire
+  alias JidoCode.Tools.ProjectVM.{Launch, Wire}
   alias JidoCode.Tools.Security.OutputSanitizer
 
   @enforce_keys [:id, :command, :folder, :listener, :follower]
@@ -28,10 +27,10 @@ defmodule JidoCode.Tools.ProjectVM.Run do
     accept(listener, folder)
 
     switches = if Keyword.get(opts, :start, true), do: [], else: ["--no-start"]
-    argv = ProjectVM.elixir(["-S", "mix", "jido.mcp.serve", "--socket", path | switches])
+    argv = Launch.elixir(["-S", "mix", "jido.mcp.serve", "--socket", path | switches])
     # As it would be read on a terminal, both streams in their order.
     plan = [{:then, [%{argv: argv, redirect: [{2, :same, 1}]}]}]
-    options = [timeout: :infinity, keep: {0, @kept_of_output}] ++ ProjectVM.options(root, opts[:env])
+    options = [timeout: :infinity, keep: {0, @kept_of_output}] ++ Launch.options(root, opts[:env])
     # To connect to a socket its folder need not be writable.
     options = Keyword.update!(options, :read, &[folder | &1])
 

@@ -29,7 +29,7 @@ defmodule JidoCode.Tools.Remote.Connection do
 
   @doc "See `JidoCode.Tools.Remote.connect/1`."
   @spec ensure(Remote.t()) :: :ok | {:error, String.t()}
-  def ensure(%Remote{node: node} = remote) do
+  def ensure(%{node: node} = remote) do
     if node == node() or node in Node.list(:connected) do
       :ok
     else
@@ -38,7 +38,7 @@ defmodule JidoCode.Tools.Remote.Connection do
   end
 
   # This VM has a name of the node's kind.
-  defp named(%Remote{domain: domain} = remote) do
+  defp named(%{domain: domain} = remote) do
     case {Node.alive?(), :net_kernel.longnames()} do
       {false, _longnames} -> start(remote)
       {true, true} when domain == :longnames -> :ok
@@ -82,7 +82,7 @@ defmodule JidoCode.Tools.Remote.Connection do
     "This VM can't take part in distributed Erlang. #{hint}"
   end
 
-  defp connect(%Remote{node: node} = remote) do
+  defp connect(%{node: node} = remote) do
     before = :erlang.get_cookie(node)
     if remote.cookie, do: :erlang.set_cookie(node, name(remote.cookie.()))
 

@@ -12,7 +12,7 @@ defmodule JidoCode.Tools.Remote.Loader do
 
   alias JidoCode.Tools.{Config, PlainFile, Remote}
   alias JidoCode.Tools.Introspection.{Excerpt, Rows}
-  alias JidoCode.Tools.Remote.{Guest, Service}
+  alias JidoCode.Tools.Remote.{Guest, RPC, Service}
 
   @lent [Excerpt, Rows, Guest]
 
@@ -37,16 +37,16 @@ defmodule JidoCode.Tools.Remote.Loader do
 
   @doc "Where to look at the node. What can be lent to it is, with consent."
   @spec open(Remote.t()) :: {:ok, place()} | {:error, String.t() | {:timeout, String.t()}}
-  def open(%Remote{node: node} = remote) do
+  def open(%{node: node} = remote) do
     case about(node) do
       {:ok, about} -> fits(about, node)
       :none -> if remote.consent_load, do: borrow(node), else: {:ok, {:here, false}}
-      {:error, failure} -> {:error, Remote.explain(failure, node)}
+      {:error, failure} -> {:error, RPC.explain(failure, node)}
     end
   end
 
   defp about(node) do
-    case Remote.ask(node, Service, :open, [], @ask_ms) do
+    case RPC.call(node, Service, :open, [], @ask_ms) do
       {:ok, about} -> {:ok, about}
       {:error, :undefined} -> :none
       {:error, failure} -> {:error, failure}
@@ -65,21 +65,21 @@ defmodule JidoCode.Tools.Remote.Loader do
 
   # Lent already, perhaps by another session, or lent now.
   defp borrow(node) do
-    case Remote.ask(node, Guest, :touch, [], @ask_ms) do
+    case RPC.call(node, Guest, :touch, [], @ask_ms) do
       {:ok, :ok} -> {:ok, {:here, true}}
       {:ok, _going} -> with :ok <- bearable(node), do: lend(node)
       {:error, :undefined} -> with :ok <- bearable(node), do: lend(node)
       # It may be on its way out with its modules.
       {:error, :crashed} -> with :ok <- bearable(node), do: lend(node)
-      {:error, failure} -> {:error, Remote.explain(failure, node)}
+      {:error, failure} -> {:error, RPC.explain(failure, node)}
     end
   end
 
   # Whether the node can run modules that were compiled here.
   defp bearable(node) do
-    case Remote.ask(node, :erlang, :system_info, [:otp_release], @ask_ms) do
+    case RPC.call(node, :erlang, :system_info, [:otp_release], @ask_ms) do
       {:ok, otp} -> check_version(node, List.to_integer(otp))
-      {:error, failure} -> {:error, Remote.explain(failure, node)}
+      {:error, failure} -> {:error, RPC.explain(failure, node)}
     end
   end
 
@@ -121,7 +121,7 @@ defmodule JidoCode.Tools.Remote.Loader do
 
   # Under the lock: another session may have been faster.
   defp lend_once(node) do
-    case Remote.ask(node, Guest, :touch, [], @ask_ms) do
+    case RPC.call(node, Guest, :touch, [], @ask_ms) do
       {:ok, :ok} -> {:ok, {:here, true}}
       _nobody_keeps_them -> load_and_keep(node)
     end
@@ -130,18 +130,18 @@ defmodule JidoCode.Tools.Remote.Loader do
   defp load_and_keep(node) do
     with :ok <- nothing_else(node),
          :ok <- load(node),
-         {:ok, :ok} <- Remote.ask(node, Guest, :start, [@lent, Config.get(:node_linger_ms)], @ask_ms) do
+         {:ok, :ok} <- RPC.call(node, Guest, :start, [@lent, Config.get(:node_linger_ms)], @ask_ms) do
       {:ok, {:here, true}}
     else
-      {:ok, :error} -> {:error, Remote.explain(:crashed, node)}
-      {:error, failure} when is_atom(failure) -> {:error, Remote.explain(failure, node)}
+      {:ok, :error} -> {:error, RPC.explain(:crashed, node)}
+      {:error, failure} when is_atom(failure) -> {:error, RPC.explain(failure, node)}
       {:error, text} -> {:error, text}
     end
   end
 
   # Modules of another version of the library, which has no service, are not written over.
   defp nothing_else(node) do
-    with {:ok, places} <- Remote.ask(node, :lists, :map, [&:code.which/1, @lent], @ask_ms) do
+    with {:ok, places} <- RPC.call(node, :lists, :map, [&:code.which/1, @lent], @ask_ms) do
       if Enum.all?(places, &(&1 in [:non_existing, Guest.origin()])),
         do: :ok,
         else: {:error, other_version(node)}
@@ -151,8 +151,8 @@ defmodule JidoCode.Tools.Remote.Loader do
   defp load(node) do
     # Modules that lost their keeper are replaced, which takes that none has old code.
     with {:ok, binaries} <- own_code(),
-         {:ok, _purged} <- Remote.ask(node, :lists, :map, [&:code.soft_purge/1, @lent], @ask_ms) do
-      case Remote.ask(node, :code, :atomic_load, [binaries], @load_ms) do
+         {:ok, _purged} <- RPC.call(node, :lists, :map, [&:code.soft_purge/1, @lent], @ask_ms) do
+      case RPC.call(node, :code, :atomic_load, [binaries], @load_ms) do
         {:ok, :ok} ->
           :ok
 

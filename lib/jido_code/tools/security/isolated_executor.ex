@@ -38,8 +38,7 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor do
   | no supervisor | `{:error, {:crashed, :supervisor_not_running}}` |
   """
 
-  alias JidoCode.Tools.Security.IsolatedExecutor.Keeper
-  alias JidoCode.Tools.Security.Native
+  alias JidoCode.Tools.Security.IsolatedExecutor.{Admission, Keeper}
   alias JidoCode.Tools.Telemetry
 
   @type result ::
@@ -89,7 +88,9 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor do
     start = System.monotonic_time()
 
     {outcome, result} =
-      if within_heap?(input, limits.max_heap_size), do: supervised(fun, limits), else: over_limit()
+      if Admission.within_heap?(input, limits.max_heap_size),
+        do: supervised(fun, limits),
+        else: Admission.over_limit()
 
     emit(handler, outcome, System.monotonic_time() - start)
     result
@@ -173,57 +174,6 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor do
   end
 
   defp callers, do: [self() | Process.get(:"$callers", [])]
-
-  @doc false
-  # In the worker, after `fun`: what may leave it. A shared binary or a term that unfolds when it is copied would pass the
-  # heap limit and hurt the caller instead.
-  @spec admit(term(), map()) :: {atom(), result()}
-  def admit({tag, _value} = result, limits) when tag in [:ok, :error] do
-    if within_heap?(result, limits.max_heap_size) and Keeper.binaries_within?(self(), limits.max_binary_size) do
-      {:ok, result}
-    else
-      over_limit()
-    end
-  end
-
-  def admit(other, _limits), do: {:crashed, {:error, {:crashed, {:bad_return, kind_of(other)}}}}
-
-  @doc false
-  # The same for a reason: it is left out when it is too large to leave.
-  @spec admit_failure(tuple(), map()) :: {:crashed, result()}
-  def admit_failure(reason, limits) do
-    fits? =
-      within_heap?(reason, limits.max_heap_size) and
-        Keeper.binaries_within?(self(), limits.max_binary_size)
-
-    {:crashed, {:error, {:crashed, if(fits?, do: reason, else: cut(reason))}}}
-  end
-
-  defp cut({:exception, exception, _stacktrace}),
-    do: {:exception, %RuntimeError{message: "#{inspect(exception.__struct__)}, too large to be shown"}, []}
-
-  defp cut({kind, _value}), do: {kind, :too_large}
-
-  defp over_limit, do: {:killed, {:error, {:killed, :max_heap_size}}}
-
-  defp within_heap?(term, words) do
-    case Native.term_within(term, words) do
-      :dirty -> Native.term_within_dirty(term, words)
-      within? -> within?
-    end
-  rescue
-    # Nobody can say without the native core.
-    _error in [ErlangError, ArgumentError, UndefinedFunctionError] -> false
-  end
-
-  defp kind_of(term) when is_tuple(term), do: {:tuple, tuple_size(term)}
-  defp kind_of(term) when is_map(term), do: :map
-  defp kind_of(term) when is_list(term), do: :list
-  defp kind_of(term) when is_binary(term), do: :binary
-  defp kind_of(term) when is_atom(term), do: term
-  defp kind_of(term) when is_function(term), do: :function
-  defp kind_of(term) when is_number(term), do: :number
-  defp kind_of(_term), do: :other
 
   defp emit(handler, outcome, duration) do
     Telemetry.execute(

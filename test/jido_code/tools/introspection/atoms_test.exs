@@ -3,7 +3,7 @@ defmodule JidoCode.Tools.Introspection.AtomsTest do
   use ExUnit.Case, async: false
 
   alias JidoCode.Tools.Handlers.Elixir.{EtsInspect, FetchDocs, ProcessState, SupervisorTree}
-  alias JidoCode.Tools.Introspection.{Literal, Names, Reach}
+  alias JidoCode.Tools.Introspection.{Literal, Reach, Target}
 
   @context %{project_namespaces: :all}
 
@@ -26,7 +26,7 @@ defmodule JidoCode.Tools.Introspection.AtomsTest do
     # The tools' way to a process and to a key, without what is the same for every call.
     unchanged(400_000, fn n ->
       {:error, _text} =
-        Names.find_process("Hostile#{n}.\"x\"", "Process", "process name", %Reach{node: node(), wide?: true})
+        Target.find("Hostile#{n}.\"x\"", "Process", "process name", %Reach{node: node(), wide?: true})
 
       {:error, :unknown_atom} = Literal.keys(":hostile_#{n}")
     end)

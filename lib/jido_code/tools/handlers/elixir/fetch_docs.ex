@@ -55,7 +55,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
       text: &Answers.Docs.text/1,
       event: {:elixir, :fetch_docs},
       label: {:argument, "module"},
-      at_node: true,
+      at_node: :files,
       timeout_ms: 15_000,
       description:
         "Read the documentation, types and specs of an Elixir or Erlang module that the project can load: its own, " <>

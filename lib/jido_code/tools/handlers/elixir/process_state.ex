@@ -40,7 +40,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
     Pace,
     Reach,
     Records,
-    State
+    State,
+    Target
   }
 
   alias JidoCode.Tools.Render.{Derived, Struct}
@@ -107,7 +108,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
     started = System.monotonic_time(:millisecond)
     reach = Reach.of(context)
 
-    with {:ok, pid} <- Names.find_process(name, "Process", "process name", reach) do
+    with {:ok, pid} <- Target.find(name, "Process", "process name", reach) do
       # The answer must be out before whoever set the timeout gives up on the whole call.
       deadline = started + timeout - min(div(timeout, 5), 250)
       look = fn -> look(pid, name, %{deadline: deadline, reach: reach, scope: Ownership.scope(context)}) end
@@ -135,7 +136,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
          :ok <- Ownership.check(process, call.scope) do
       process |> state(call) |> answer(process, name)
     else
-      :dead -> {:error, Names.not_found("Process", name)}
+      :dead -> {:error, Target.not_found("Process", name)}
       {:error, refusal} -> {:error, Ownership.explain(refusal, "Process", name)}
     end
   end

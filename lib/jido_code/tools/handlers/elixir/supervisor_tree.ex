@@ -38,7 +38,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
     Outline,
     Ownership,
     Reach,
-    Supervision
+    Supervision,
+    Target
   }
 
   @default_depth 2
@@ -100,7 +101,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
   defp inspect_supervisor(%{"supervisor" => name, "depth" => depth}, context) do
     reach = Reach.of(context)
 
-    with {:ok, pid} <- Names.find_process(name, "Supervisor", "supervisor name", reach) do
+    with {:ok, pid} <- Target.find(name, "Supervisor", "supervisor name", reach) do
       look = fn -> look(pid, name, depth, context) end
 
       case Bounded.run(look, timeout: @deadline_ms + 500, heap_words: @heap_words) do
@@ -132,7 +133,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
          "Invalid supervisor name: #{name} is not a supervisor; use get_process_state for other processes"}
       end
     else
-      :dead -> {:error, Names.not_found("Supervisor", name)}
+      :dead -> {:error, Target.not_found("Supervisor", name)}
       {:error, refusal} -> {:error, Ownership.explain(refusal, "Supervisor", name)}
     end
   end

@@ -10,7 +10,7 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
   #   4. The handler kills this process. The worker is linked, but it may trap exits: the caller then sweeps in its place.
 
   alias JidoCode.Tools.Introspection.Bounded
-  alias JidoCode.Tools.Security.IsolatedExecutor
+  alias JidoCode.Tools.Security.IsolatedExecutor.Admission
 
   # How often the worker's binaries are looked at. Short calls end before the first look.
   @poll_ms 20
@@ -63,17 +63,17 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
   end
 
   defp call(fun, limits) do
-    IsolatedExecutor.admit(fun.(), limits)
+    Admission.admit(fun.(), limits)
   catch
     :error, reason ->
       exception = Exception.normalize(:error, reason, __STACKTRACE__)
-      IsolatedExecutor.admit_failure({:exception, exception, __STACKTRACE__}, limits)
+      Admission.admit_failure({:exception, exception, __STACKTRACE__}, limits)
 
     :throw, value ->
-      IsolatedExecutor.admit_failure({:throw, value}, limits)
+      Admission.admit_failure({:throw, value}, limits)
 
     :exit, reason ->
-      IsolatedExecutor.admit_failure({:exit, reason}, limits)
+      Admission.admit_failure({:exit, reason}, limits)
   end
 
   defp watch(state) do
@@ -140,35 +140,11 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Keeper do
   # In a process of its own: the worker answers such questions itself, and can't while it is inside a native function. The
   # clock must go on meanwhile.
   defp probe(%{worker: worker, limits: %{max_binary_size: limit}}) do
-    {_pid, monitor} = spawn_monitor(fn -> exit({:within?, binaries_within?(worker, limit)}) end)
+    {_pid, monitor} = spawn_monitor(fn -> exit({:within?, Admission.binaries_within?(worker, limit)}) end)
     monitor
   end
 
   defp poll_time(deadline), do: deadline |> Kernel.-(now()) |> max(0) |> min(@poll_ms)
-
-  @doc false
-  @spec binaries_within?(pid(), pos_integer()) :: boolean()
-  def binaries_within?(pid, limit) do
-    if held(pid) <= limit do
-      true
-    else
-      # What is over may be garbage that no collection has seen yet.
-      :erlang.garbage_collect(pid)
-      held(pid) <= limit
-    end
-  end
-
-  defp held(pid) do
-    case Process.info(pid, :binary) do
-      {:binary, binaries} ->
-        binaries
-        |> Enum.uniq_by(&elem(&1, 0))
-        |> Enum.reduce(0, fn {_id, size, _count}, sum -> sum + size end)
-
-      nil ->
-        0
-    end
-  end
 
   # Asks the worker to stop, gives it the grace time, then kills; and sweeps, as it did not end by answering.
   defp stop(state) do
