@@ -6,9 +6,12 @@ defmodule JidoCode.Tools.AnswersTest do
   doctest JidoCode.Tools.Answers.Docs
   doctest JidoCode.Tools.Answers.Logs
   doctest JidoCode.Tools.Answers.Plain
+  doctest JidoCode.Tools.Answers.ProcessState
   doctest JidoCode.Tools.Answers.Search
   doctest JidoCode.Tools.Answers.Shell
+  doctest JidoCode.Tools.Answers.Tables
   doctest JidoCode.Tools.Answers.Tests
+  doctest JidoCode.Tools.Answers.Tree
   doctest JidoCode.Tools.Answers.Words
 
   alias JidoCode.Tools.Answers

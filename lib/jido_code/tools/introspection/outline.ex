@@ -27,6 +27,7 @@ defmodule JidoCode.Tools.Introspection.Outline do
           tree: String.t(),
           children: [map()],
           left_out: non_neg_integer(),
+          more: non_neg_integer(),
           cut?: boolean()
         }
 
@@ -40,6 +41,7 @@ defmodule JidoCode.Tools.Introspection.Outline do
       tree: Enum.join([title <> intensity(strategy) | lines([], opened, shown, "")], "\n"),
       children: nested([], opened, shown),
       left_out: left_out(opened, shown),
+      more: missing([], opened, shown),
       cut?: cut?
     }
   end
@@ -86,11 +88,15 @@ defmodule JidoCode.Tools.Introspection.Outline do
 
   # Every supervisor that was opened counts all its children; those below a child that is not shown are not shown either.
   defp left_out(opened, shown) do
-    for {path, %{children: children, count: count}} <- opened, reached?(path, shown), reduce: 0 do
-      sum ->
-        visible = children |> Enum.take(Map.fetch!(shown, path)) |> Enum.map(& &1.count) |> Enum.sum()
-        sum + max(count - visible, 0)
+    for {path, %{count: _count}} <- opened, reached?(path, shown), reduce: 0 do
+      sum -> sum + missing(path, opened, shown)
     end
+  end
+
+  defp missing(path, opened, shown) do
+    %{children: children, count: count} = Map.fetch!(opened, path)
+    visible = children |> Enum.take(Map.fetch!(shown, path)) |> Enum.map(& &1.count) |> Enum.sum()
+    max(count - visible, 0)
   end
 
   defp reached?([], _shown), do: true
@@ -117,19 +123,23 @@ defmodule JidoCode.Tools.Introspection.Outline do
         plain
         |> put("strategy", strategy(opened[below].strategy))
         |> Map.put("children", nested(below, opened, shown))
+        |> put("more", some(missing(below, opened, shown)))
       else
         plain
       end
     end
   end
 
+  defp some(0), do: nil
+  defp some(number), do: number
+
   defp put(map, _key, absent) when absent in [nil, false], do: map
   defp put(map, key, value), do: Map.put(map, key, value)
 
   defp lines(path, opened, shown, prefix) do
-    %{children: children, count: count} = Map.fetch!(opened, path)
+    %{children: children} = Map.fetch!(opened, path)
     visible = Enum.take(children, Map.fetch!(shown, path))
-    missing = max(count - (visible |> Enum.map(& &1.count) |> Enum.sum()), 0)
+    missing = missing(path, opened, shown)
     last = length(visible) - 1
 
     child_lines =

@@ -25,7 +25,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Operation, Render}
+  alias JidoCode.Tools.{Answers, Operation, Render}
   alias JidoCode.Tools.Introspection.{At, Bounded, Facts, Literal, Ownership, Reach, Records, Rows, Tables}
   alias JidoCode.Tools.Render.{Derived, Struct}
 
@@ -63,6 +63,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
       summary: "the project's tables: list, info, lookup, sample",
       tier: :privileged,
       hints: :looks,
+      text: &Answers.Tables.text/1,
       event: {:elixir, :ets_inspect},
       label: {:argument, "operation"},
       at_node: true,

@@ -28,7 +28,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Config, Operation}
+  alias JidoCode.Tools.{Answers, Config, Operation}
 
   alias JidoCode.Tools.Introspection.{
     At,
@@ -67,6 +67,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
         "state of a project's GenServer, Agent or `gen_statem`, facts about any other of its processes",
       tier: :privileged,
       hints: :looks,
+      text: &Answers.ProcessState.text/1,
       event: {:elixir, :process_state},
       label: {:argument, "process"},
       at_node: true,

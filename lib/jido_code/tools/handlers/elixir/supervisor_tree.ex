@@ -9,13 +9,14 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
   #   * `"supervisor_info"` - `name` (as typed), `status`, `message_queue_len`, `memory` (bytes), `reductions`, `strategy` (with the
   #     restart intensity)
   #   * `"children_count"` - how many children the supervisor has, before any limit
-  #   * `"truncated"` - whether children were left out anywhere, and `"left_out"`, only then: how many, as the tree's lines say
+  #   * `"truncated"` - whether children were left out anywhere, and `"left_out"`, only then: how many, as the tree's lines say; `"more"`, of
+  #     the supervisor itself
   #   * `"note"` - only when something was cut, could not be opened, or was seen in another way than by asking
   #
   # A child has `"id"`, `"type"` (`"worker"` or `"supervisor"`), `"modules"`, `"pid"` (or `"undefined"`, `"restarting"`),
   # `"status"` (`"running"`, `"dead"`, `"restarting"`, `"not_started"`, `"unknown"`), `"name"` where it is registered under another
-  # name than its id, `"count"` where it stands for equal ones, and `"strategy"` and `"children"` when it is a supervisor that was
-  # descended into. Of equal ones the first is shown.
+  # name than its id, `"count"` where it stands for equal ones, and `"strategy"`, `"children"` and `"more"` (how many are left out) when it is
+  # a supervisor that was descended into. Of equal ones the first is shown.
   #
   # In the text `[S]` is a supervisor, `[W]` a worker; ● running, ○ dead, ↻ restarting, ◌ not started.
   #
@@ -27,7 +28,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Operation, Render}
+  alias JidoCode.Tools.{Answers, Operation, Render}
 
   alias JidoCode.Tools.Introspection.{
     At,
@@ -62,6 +63,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
       limits: "50 children a level",
       tier: :privileged,
       hints: :looks,
+      text: &Answers.Tree.text/1,
       event: {:elixir, :supervisor_tree},
       label: {:argument, "supervisor"},
       at_node: true,
@@ -274,6 +276,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
       "truncated" => outline.left_out > 0
     }
     |> put("left_out", outline.left_out > 0 && outline.left_out)
+    |> put("more", outline.more > 0 && outline.more)
     |> put("note", notes != [] && Enum.join(notes, " "))
   end
 
