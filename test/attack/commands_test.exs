@@ -126,7 +126,10 @@ defmodule JidoCode.Tools.Attack.CommandsTest do
     folders: folders,
     fence?: fence?
   } do
-    base = Path.dirname(folders.project)
+    base = Path.join(folders.outside, "repository")
+    folders = %{folders | project: Path.join(base, "project"), outside: Path.join(base, "outside")}
+    for folder <- [folders.project, folders.outside], do: File.mkdir_p!(folder)
+    File.write!(Path.join(folders.outside, "secret"), "outside-secret\n")
     git!(base, ["init", "-q"])
     File.write!(Path.join(folders.project, "mine"), "mine")
     git!(base, ["add", "project", "outside"])

@@ -76,6 +76,42 @@ defmodule JidoCode.Tools.Attack.MachinesTest do
     end
   end
 
+  # What an ordinary user's command does to others of that user, where they have a number. The VM is pid 1 of a namespace of the
+  # test's own, so that nothing else can be meant.
+  @reach """
+  script = \"""
+  import ctypes, os, socket, sys
+  libc = ctypes.CDLL(None, use_errno=True)
+  vm = int(sys.argv[1])
+  def call(*a):
+      if libc.syscall(*a) < 0: raise OSError(ctypes.get_errno(), "")
+  def connect(): socket.socket(socket.AF_UNIX).connect(sys.argv[2])
+  x86 = os.uname().machine == "x86_64"
+  for attempt in (lambda: os.setpriority(os.PRIO_USER, 0, 5), lambda: os.setpriority(os.PRIO_PROCESS, vm, 5),
+                  lambda: call(251 if x86 else 30, 3, 0, 3 << 13), lambda: os.sched_setaffinity(vm, {0}), connect):
+      try:
+          attempt()
+          print("done")
+      except OSError as error: print(type(error).__name__)
+  \"""
+  socket = Path.join(System.tmp_dir!(), "jido-reach-\#{System.unique_integer([:positive])}")
+  {:ok, _listening} = :gen_tcp.listen(0, ifaddr: {:local, socket})
+  {:ok, result} = JidoCode.Tools.Command.run(["/usr/bin/python3", "-c", script, System.pid(), socket],
+    confinement: :without_namespaces, write: [System.tmp_dir!()])
+  File.rm(socket)
+  [_, nice] = Regex.run(~r/\\) \\S(?: \\S+){15} (\\S+) /, File.read!("/proc/\#{System.pid()}/stat"))
+  {nice, String.split(result.stdout.head)}
+  """
+
+  test "with Landlock alone an ordinary user's command reaches no other process of that user, and no socket without network",
+       %{root?: root?} do
+    if root? do
+      user = ~w(setpriv --reuid=65534 --regid=65534 --clear-groups)
+      assert {"0", answers} = evaluate(~w(unshare --fork --pid --mount-proc --kill-child) ++ user, @reach)
+      assert answers == List.duplicate("PermissionError", 5)
+    end
+  end
+
   test "paths with spaces, other letters and links", %{fence?: fence?} do
     base = folders!().project
     plain = Path.join(base, "mein Prüfling 日本")

@@ -40,12 +40,19 @@ defmodule JidoCode.Tools.Test.Attack do
   @doc "Runs a command or a plan as the tools do, with `home` as the person's."
   @spec run!(map(), atom(), [String.t(), ...] | Command.plan(), keyword()) :: Command.Result.t()
   def run!(folders, mode, command, options \\ []) do
+    {:ok, result} = try_run(folders, mode, command, options)
+    result
+  end
+
+  @doc "As `run!/4`, where it may be refused before it starts."
+  @spec try_run(map(), atom(), [String.t(), ...] | Command.plan(), keyword()) ::
+          {:ok, Command.Result.t()} | {:error, Command.reason()}
+  def try_run(folders, mode, command, options \\ []) do
     {env, options} = Keyword.pop(options, :env, %{})
     env = Map.merge(%{"HOME" => folders.home, "MIX_HOME" => Path.join(folders.home, ".mix")}, env)
     places = Places.options(folders.project, env)
     options = Keyword.merge([cd: folders.project, confinement: mode, timeout: 60_000] ++ places, options)
-    {:ok, result} = Command.run(command, options)
-    result
+    Command.run(command, options)
   end
 
   @doc "What it printed, both streams."

@@ -12,13 +12,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, NetPort, PathBeneath, PathFd, Ruleset, RulesetAttr,
-    RulesetCreated, RulesetCreatedAttr, Scope,
+    ABI, Access, AccessFs, AccessNet, NetPort, PathBeneath, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, Scope,
 };
+use rustix::fs::{FileType, OFlags};
 use seccompiler::BpfProgram;
 
 use crate::fence::mounts::{self, Mount, What};
 use crate::fence::{Design, Failure, Fence, View};
+use crate::paths;
 use crate::privileges;
 use crate::repository::Repositories;
 use crate::seccomp;
@@ -128,7 +130,7 @@ impl Confinement {
         raise: impl FnOnce(&Design, &Path) -> Result<Fence, Failure>,
     ) -> Result<Self, String> {
         let write = writable(&policy, &surroundings);
-        let design = design(&policy, &surroundings, write.clone().unwrap_or_default());
+        let design = design(&policy, &surroundings);
         let fence = match policy.mode {
             Mode::Off | Mode::WithoutNamespaces => Err("not asked for".to_owned()),
             _ if policy.write.is_none() => Err("not asked for".to_owned()),
@@ -208,7 +210,7 @@ impl Confinement {
         Rules {
             network: &self.policy.network,
             read: None,
-            write: Some(self.inside.clone()),
+            write: Some(paths::without_links(&self.inside)),
         }
     }
 
@@ -306,22 +308,23 @@ impl Confinement {
     }
 }
 
-/// Where files may be written: as asked, and for git its folders, which may lie elsewhere.
+/// Where files may be written, without links: as asked, and for git its folders, which may lie elsewhere.
 fn writable(policy: &Policy, surroundings: &Surroundings) -> Option<Vec<PathBuf>> {
-    let mut write = policy.write.clone()?;
+    let mut write = paths::without_links(policy.write.as_ref()?);
     if surroundings.runs_git {
         write.extend(surroundings.repositories.folders.iter().cloned());
     }
     Some(write)
 }
 
-fn design(policy: &Policy, surroundings: &Surroundings, write: Vec<PathBuf>) -> Design {
+fn design(policy: &Policy, surroundings: &Surroundings) -> Design {
     let homes = toolchain::homes(surroundings.environment);
     let repositories = surroundings.repositories;
+    let write = policy.write.clone().unwrap_or_default();
+    let writable = paths::without_links(&write);
     let read = policy.read.as_ref().map(|read| {
         let mut read = read.clone();
-        read.extend(toolchain::find(surroundings.environment, &homes));
-        read.extend(repositories.folders.iter().cloned());
+        read.extend(toolchain::find(surroundings.environment, &homes, &writable));
         // A command that starts where it can't see would not start. A home, or what holds one, is there without its
         // contents all the same, as is the root.
         let folder = surroundings.folder;
@@ -342,6 +345,8 @@ fn design(policy: &Policy, surroundings: &Surroundings, write: Vec<PathBuf>) -> 
         mounts: mounts::plan(&mounts::Places {
             read,
             write,
+            repositories: repositories.folders.clone(),
+            runs_git: surroundings.runs_git,
             homes,
             temporary_at: policy.temporary_inside(surroundings.scratch).to_owned(),
             temporary: policy.temporary.clone(),
@@ -374,7 +379,10 @@ fn outside_rules<'a>(
     Rules {
         network: &policy.network,
         read,
-        write: write.map(|write| write.into_iter().chain([own.to_owned()]).collect()),
+        write: write.map(|write| {
+            let own = paths::without_links(&[own.to_owned()]);
+            write.into_iter().chain(own).collect()
+        }),
     }
 }
 
@@ -448,21 +456,27 @@ impl Rules<'_> {
     }
 }
 
-/// Allows access below a path. One that doesn't exist allows nothing, which is the strict side.
+/// Allows access below a path without links. One that doesn't exist, or is a link by now, allows nothing, which is the
+/// strict side.
 fn allow(
     ruleset: RulesetCreated,
     path: &Path,
     access: landlock::BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, landlock::RulesetError> {
-    let access = if path.is_dir() {
+    let Ok(place) = paths::open(path, OFlags::PATH) else {
+        return Ok(ruleset);
+    };
+    let folder = rustix::fs::fstat(&place)
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);
+    let access = if folder {
         access
     } else {
         access & AccessFs::from_file(NEWEST)
     };
-    match PathFd::new(path) {
-        Ok(fd) if !access.is_empty() => ruleset.add_rule(PathBeneath::new(fd, access)),
-        _ => Ok(ruleset),
+    if access.is_empty() {
+        return Ok(ruleset);
     }
+    ruleset.add_rule(PathBeneath::new(place, access))
 }
 
 #[cfg(test)]

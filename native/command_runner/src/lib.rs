@@ -13,6 +13,7 @@ pub mod confine;
 pub mod fence;
 pub mod guard;
 pub mod limits;
+pub mod paths;
 pub mod privileges;
 pub mod repository;
 pub mod scratch;

@@ -94,7 +94,7 @@ pub fn filters(network: &Network, names_others: bool) -> Result<Option<Vec<BpfPr
         compile(missing, libc::ENOSYS)?,
         compile(powers(names_others)?, libc::EPERM)?,
     ];
-    let reach = reach(network)?;
+    let reach = reach(network, names_others)?;
     if !reach.is_empty() {
         filters.push(compile(reach, libc::EACCES)?);
     }
@@ -140,6 +140,7 @@ fn powers(names_others: bool) -> Result<Rules, String> {
         // The argument that names a process; 0 is the caller.
         for (call, argument) in [
             (libc::SYS_prlimit64, 0),
+            (libc::SYS_sched_setaffinity, 0),
             (libc::SYS_sched_setattr, 0),
             (libc::SYS_sched_setparam, 0),
             (libc::SYS_sched_setscheduler, 0),
@@ -148,18 +149,30 @@ fn powers(names_others: bool) -> Result<Rules, String> {
         ] {
             rules.insert(call, vec![rule(vec![condition(argument, Ne, 0)?])?]);
         }
+        // These two take a user as well, 0 being the caller's: all of that user's processes.
+        const OF_USER: [(i64, u64); 2] = [
+            (libc::SYS_setpriority, libc::PRIO_USER as u64),
+            (libc::SYS_ioprio_set, 3),
+        ];
+        for (call, of_user) in OF_USER {
+            let whole_user = rule(vec![condition(0, SeccompCmpOp::Eq, of_user)?])?;
+            rules.entry(call).or_default().push(whole_user);
+        }
     }
     Ok(rules)
 }
 
-/// What the network policy refuses.
-fn reach(network: &Network) -> Result<Rules, String> {
+/// What the network policy refuses. Where the sockets of services outside can be named, `None` is no socket at all.
+fn reach(network: &Network, names_others: bool) -> Result<Rules, String> {
     use SeccompCmpOp::{Eq, MaskedEq, Ne};
 
     let local = constant(libc::AF_UNIX);
     let mut rules = Rules::new();
     match network {
         Network::All => {}
+        Network::None if names_others => {
+            rules.insert(libc::SYS_socket, vec![]);
+        }
         Network::None => {
             rules.insert(
                 libc::SYS_socket,

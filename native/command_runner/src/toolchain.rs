@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use crate::paths;
+
 /// Programs whose installation is looked for behind links.
 const PROGRAMS: [&str; 26] = [
     "elixir", "elixirc", "iex", "mix", "erl", "erlc", "escript", "rebar3", "cargo", "rustc",
@@ -66,15 +68,20 @@ pub fn homes(environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
     found.into_iter().collect()
 }
 
-/// The folders and files that the programs of `PATH` need, outside of the system's own.
-pub fn find(environment: &[(OsString, OsString)], homes: &[PathBuf]) -> Vec<PathBuf> {
+/// The folders and files that the programs of `PATH` need, outside of the system's own. Links in the places `writable`
+/// count for nothing: a command may have made them.
+pub fn find(
+    environment: &[(OsString, OsString)],
+    homes: &[PathBuf],
+    writable: &[PathBuf],
+) -> Vec<PathBuf> {
     let mut found = BTreeSet::new();
     let path = variable(environment, "PATH").unwrap_or_default();
     for folder in std::env::split_paths(path).filter(|folder| folder.is_absolute()) {
         if system(&folder) {
-            links(&folder, homes, &mut found);
+            links(&folder, homes, writable, &mut found);
         } else if folder.is_dir() {
-            links(&folder, homes, &mut found);
+            links(&folder, homes, writable, &mut found);
             found.insert(folder);
         }
     }
@@ -123,9 +130,9 @@ fn system(folder: &Path) -> bool {
 }
 
 /// Installations that known programs in a folder are links into.
-fn links(folder: &Path, homes: &[PathBuf], found: &mut BTreeSet<PathBuf>) {
+fn links(folder: &Path, homes: &[PathBuf], writable: &[PathBuf], found: &mut BTreeSet<PathBuf>) {
     for name in PROGRAMS {
-        let Ok(program) = folder.join(name).canonicalize() else {
+        let Some(program) = paths::settled(&folder.join(name), writable) else {
             continue;
         };
         if system(&program) || program.parent() == Some(folder) && system(folder) {
@@ -184,7 +191,7 @@ mod tests {
             ("PATH".into(), path.unwrap()),
             ("ASDF_DIR".into(), home.clone().into()),
         ];
-        let found = find(&environment, std::slice::from_ref(&home));
+        let found = find(&environment, std::slice::from_ref(&home), &[]);
         let expected = [
             ".asdf",
             ".asdf/shims",

@@ -309,8 +309,13 @@ fn confine(
     if spec.policy.mode != Mode::Off {
         spec.add_to_git(&repositories.identity);
     }
-    let compared = !fenced || spec.runs_git();
-    let keeper = compared.then(|| Keeper::of(&repositories.control));
+    // Within the fence mounts hold all but what git is given to write, and a folder around what is named: that can be
+    // moved away with it.
+    let mut compared = repositories.named;
+    if !fenced || spec.runs_git() {
+        compared.extend(repositories.control);
+    }
+    let keeper = (!compared.is_empty()).then(|| Keeper::of(&compared));
     Ok((confinement, keeper))
 }
 

@@ -6,6 +6,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::paths;
+
 /// Of the system, what programs read. Links among them are made again as links.
 const SYSTEM: [&str; 9] = [
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix",
@@ -122,6 +124,10 @@ pub struct Places {
     pub read: Option<Vec<PathBuf>>,
     /// What may be written.
     pub write: Vec<PathBuf>,
+    /// Git's folders as they were found, without links.
+    pub repositories: Vec<PathBuf>,
+    /// Whether git writes them.
+    pub runs_git: bool,
     /// Home folders, empty inside.
     pub homes: Vec<PathBuf>,
     /// Where temporary files go inside.
@@ -139,7 +145,10 @@ const MEMORY: u64 = 64 * 1024 * 1024;
 
 /// The mounts, each after what it lies in.
 pub fn plan(places: &Places) -> Vec<Mount> {
-    let mut plan = Plan::default();
+    let mut plan = Plan {
+        writable: paths::without_links(&places.write),
+        mounts: Vec::new(),
+    };
     match &places.read {
         None => plan.bind(Path::new("/"), false),
         Some(read) => {
@@ -175,12 +184,20 @@ pub fn plan(places: &Places) -> Vec<Mount> {
     for path in &places.write {
         plan.bind(path, true);
     }
+    for path in &places.repositories {
+        let what = What::Bind {
+            from: path.clone(),
+            writable: places.runs_git,
+        };
+        plan.add(path.clone(), what);
+    }
     plan.in_order(places.read.is_none())
 }
 
-#[derive(Default)]
 struct Plan {
     mounts: Vec<Mount>,
+    /// Places that commands write.
+    writable: Vec<PathBuf>,
 }
 
 impl Plan {
@@ -204,9 +221,10 @@ impl Plan {
     }
 
     /// Brings in what is at a path. One that isn't there brings nothing, which is the strict side. Where a link leads
-    /// elsewhere, that place comes in and the link is made again, so that both of its names are good.
+    /// elsewhere, that place comes in and the link is made again, so that both of its names are good; a link that a
+    /// command may have made brings nothing.
     fn bind(&mut self, path: &Path, writable: bool) {
-        let Ok(from) = std::fs::canonicalize(path) else {
+        let Some(from) = paths::settled(path, &self.writable) else {
             return;
         };
         if from != path {

@@ -3,18 +3,23 @@
 //! Not a full reader: where git would see less in a value (comments, quotes) this sees more words, and a word counts only
 //! if it is a path that exists in the project.
 
-use std::fs;
+use std::fs::File;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::paths;
 
 /// Settings in the order in which they were read; of one name the last counts.
 #[derive(Default)]
 pub struct Config {
     settings: Vec<(String, String)>,
+    /// Files that others included, with what they say read after them.
+    included: Vec<PathBuf>,
 }
 
 /// Settings whose values name programs, or files with further settings. A `*` is any middle part.
-const NAMES_PATHS: [&str; 28] = [
-    "core.hookspath",
+const NAMES_PATHS: [&str; 24] = [
     "core.attributesfile",
     "core.excludesfile",
     "core.fsmonitor",
@@ -27,9 +32,6 @@ const NAMES_PATHS: [&str; 28] = [
     "diff.external",
     "gpg.program",
     "commit.template",
-    "init.templatedir",
-    "include.path",
-    "includeif.*.path",
     "pager.*",
     "alias.*",
     "diff.*.command",
@@ -44,14 +46,59 @@ const NAMES_PATHS: [&str; 28] = [
     "mergetool.*.cmd",
 ];
 
+/// Settings whose values name folders of programs.
+const NAMES_FOLDERS: [&str; 2] = ["core.hookspath", "init.templatedir"];
+
+/// Settings whose values name files with further settings.
+const INCLUDES: [&str; 2] = ["include.path", "includeif.*.path"];
+
 const LARGEST: u64 = 1024 * 1024;
 
+/// More files than anyone includes; a ring of them ends here.
+const MOST_INCLUDED: usize = 32;
+
 impl Config {
-    /// Reads a file; one that isn't there says nothing.
+    /// Reads a file of a repository, and what it includes; one that isn't there, or is a link, says nothing.
     pub fn add(&mut self, file: &Path) {
-        if fs::metadata(file).is_ok_and(|metadata| metadata.is_file() && metadata.len() <= LARGEST)
-        {
-            self.parse(&fs::read_to_string(file).unwrap_or_default());
+        self.add_opened(
+            file,
+            paths::open(file, OFlags::RDONLY).ok().map(File::from),
+            None,
+        );
+    }
+
+    /// Reads a file of a person's own, which may be a link.
+    pub fn add_of_person(&mut self, file: &Path, home: &Path) {
+        let real = file.canonicalize().ok();
+        let opened = real.and_then(|real| paths::open(&real, OFlags::RDONLY).ok());
+        self.add_opened(file, opened.map(File::from), Some(home));
+    }
+
+    fn add_opened(&mut self, file: &Path, opened: Option<File>, home: Option<&Path>) {
+        let Some(text) = opened.and_then(|opened| paths::text(opened, LARGEST)) else {
+            return;
+        };
+        let before = self.settings.len();
+        self.parse(&text);
+        let includes: Vec<String> = self.settings[before..]
+            .iter()
+            .filter(|(name, _)| INCLUDES.iter().any(|pattern| fits(pattern, name)))
+            .map(|(_, value)| value.trim_matches('"').to_owned())
+            .collect();
+        for path in includes {
+            let path = match (path.strip_prefix("~/"), home, file.parent()) {
+                (Some(rest), Some(home), _) => home.join(rest),
+                (_, _, Some(folder)) => folder.join(path),
+                _ => continue,
+            };
+            let Ok(path) = path.canonicalize() else {
+                continue;
+            };
+            if self.included.len() < MOST_INCLUDED && !self.included.contains(&path) {
+                self.included.push(path.clone());
+                let opened = paths::open(&path, OFlags::RDONLY).ok();
+                self.add_opened(&path, opened.map(File::from), home);
+            }
         }
     }
 
@@ -103,23 +150,22 @@ impl Config {
         variables
     }
 
-    /// Existing paths of the tree that settings name.
+    /// Existing paths of the tree that settings name: programs, folders of programs, and files with further settings. A
+    /// folder that a command line only mentions is none of them.
     pub fn paths(&self, tree: &Path) -> Vec<PathBuf> {
-        let mut paths = Vec::new();
+        let mut found = self.included.clone();
         for (name, value) in &self.settings {
-            if !NAMES_PATHS.iter().any(|pattern| fits(pattern, name)) {
-                continue;
-            }
-            let separators = |c: char| c.is_whitespace() || "\"'!;|&<>()=".contains(c);
-            for word in value.split(separators).filter(|word| !word.is_empty()) {
-                let path = tree.join(word).canonicalize();
-                paths.extend(
-                    path.ok()
-                        .filter(|path| path.starts_with(tree) && path != tree),
-                );
+            if NAMES_FOLDERS.contains(&name.as_str()) {
+                found.extend(tree.join(value.trim_matches('"')).canonicalize().ok());
+            } else if NAMES_PATHS.iter().any(|pattern| fits(pattern, name)) {
+                let separators = |c: char| c.is_whitespace() || "\"'!;|&<>()=".contains(c);
+                let words = value.split(separators).filter(|word| !word.is_empty());
+                let paths = words.filter_map(|word| tree.join(word).canonicalize().ok());
+                found.extend(paths.filter(|path| path.is_file()));
             }
         }
-        paths
+        found.retain(|path| path.starts_with(tree) && path != tree);
+        found
     }
 }
 
@@ -139,19 +185,31 @@ mod tests {
 
     #[test]
     fn paths_that_settings_name_are_found_and_ordinary_words_are_not() {
+        use std::fs;
         let tree = std::env::temp_dir().join(format!("git-config-{}", std::process::id()));
         for folder in ["hooks", "tools", "lib"] {
             fs::create_dir_all(tree.join(folder)).unwrap();
         }
         fs::write(tree.join("tools/clean.sh"), "").unwrap();
         let tree = tree.canonicalize().unwrap();
-        let mut config = Config::default();
-        config.parse(
+        fs::write(
+            tree.join("tools/more"),
+            "[diff \"x\"]\n\tcommand = tools/differ\n",
+        )
+        .unwrap();
+        fs::write(tree.join("tools/differ"), "").unwrap();
+        fs::create_dir(tree.join(".git")).unwrap();
+        fs::write(
+            tree.join(".git/config"),
             "[core]\n\thooksPath = hooks\n[filter \"x.y\"]\n\tclean = sh ./tools/clean.sh %f\n\
              [branch \"lib\"]\n\tmerge = lib\n[user] name = \"Ada L\"\n\temail = ada@example.org\n\
-             [alias]\n\tall = !cd lib && ls .\n",
-        );
-        let expected = ["hooks", "tools/clean.sh", "lib"].map(|path| tree.join(path));
+             [alias]\n\tall = !cd lib && ls .\n[include]\n\tpath = ../tools/more\n",
+        )
+        .unwrap();
+        let mut config = Config::default();
+        config.add(&tree.join(".git/config"));
+        let expected =
+            ["tools/more", "hooks", "tools/clean.sh", "tools/differ"].map(|path| tree.join(path));
         assert_eq!(config.paths(&tree), expected);
         assert_eq!(config.value("user.name").unwrap(), "Ada L");
         assert_eq!(config.identity().len(), 4);

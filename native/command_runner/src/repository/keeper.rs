@@ -11,8 +11,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
+
+use crate::paths;
 
 /// Larger files than any configuration or hook; one that grows past it counts as changed.
 const LARGEST: u64 = 4 * 1024 * 1024;
@@ -79,7 +81,8 @@ fn tell(told: &mut Vec<String>, path: &Path, done: io::Result<()>) {
 }
 
 fn names(folder: &Path) -> Vec<OsString> {
-    let Ok(folder) = resolve(folder, OFlags::DIRECTORY) else {
+    // Behind a link the right bytes would be no comfort.
+    let Ok(folder) = paths::open(folder, OFlags::DIRECTORY) else {
         return Vec::new();
     };
     let entries = rustix::fs::Dir::read_from(&folder)
@@ -96,7 +99,7 @@ fn names(folder: &Path) -> Vec<OsString> {
 
 /// The file itself, without waiting for one that isn't plain.
 fn content(path: &Path) -> Content {
-    let file = File::from(resolve(path, OFlags::NONBLOCK).ok()?);
+    let file = File::from(paths::open(path, OFlags::RDONLY).ok()?);
     let metadata = file.metadata().ok()?;
     if !metadata.is_file() {
         return Some((metadata.permissions().mode(), Vec::new()));
@@ -109,12 +112,6 @@ fn content(path: &Path) -> Content {
 fn open(at: impl std::os::fd::AsFd, path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(at, path, flags, Mode::empty())
-}
-
-/// Opens what lies at a path without a link at any place of it: behind one, the right bytes would be no comfort.
-fn resolve(path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC;
-    rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
 }
 
 fn put_back(path: &Path, before: &Content) -> io::Result<()> {

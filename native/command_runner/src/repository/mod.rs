@@ -10,7 +10,10 @@ pub mod keeper;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+
 use crate::fence::Repository;
+use crate::paths;
 use config::Config;
 
 /// The repositories of the places that a command may write.
@@ -43,25 +46,30 @@ const CONTROL: [&str; 7] = [
 const DEPTH: usize = 6;
 
 impl Repositories {
-    /// Looks for them. `homes` hold a person's own configuration of git.
+    /// Looks for them; the first of the places is the project. `homes` hold a person's own configuration of git.
     pub fn find(write: &[PathBuf], homes: &[PathBuf]) -> Self {
         let mut found = Self::default();
         let mut settings = Config::default();
         for home in homes {
-            settings.add(&home.join(".config/git/config"));
-            settings.add(&home.join(".gitconfig"));
+            settings.add_of_person(&home.join(".config/git/config"), home);
+            settings.add_of_person(&home.join(".gitconfig"), home);
         }
-        for place in write.iter().filter_map(|place| place.canonicalize().ok()) {
+        for (number, place) in paths::without_links(write).into_iter().enumerate() {
+            let above = if number == 0 { usize::MAX } else { 1 };
+            // Of a home that is a repository git would see all that is private.
+            let usable =
+                |tree: &&Path| **tree == place || !homes.iter().any(|home| home.starts_with(tree));
             let Some(tree) = place
                 .ancestors()
-                .find(|folder| folder.join(".git").exists())
+                .take(above)
+                .find(|folder| folder.join(".git").symlink_metadata().is_ok())
+                .filter(usable)
             else {
                 continue;
             };
-            if tree != place {
+            if found.add(&tree.join(".git"), &mut settings) && tree != place {
                 found.around = Some(tree.to_owned());
             }
-            found.add(&tree.join(".git"), &mut settings);
             let named = settings.paths(tree);
             found
                 .named
@@ -73,13 +81,14 @@ impl Repositories {
         found
     }
 
-    fn add(&mut self, entry: &Path, settings: &mut Config) {
-        self.folders.push(entry.to_owned());
-        let folder = match led_to(entry, "gitdir: ") {
-            Some(folder) => folder,
-            None => entry.to_owned(),
+    /// Adds the repository whose folder is, or is named by, an entry `.git`; false when that is none. A command may have
+    /// written the entry: it names a folder elsewhere only if that folder leads back.
+    fn add(&mut self, entry: &Path, settings: &mut Config) -> bool {
+        let Some(folder) = git_folder(entry) else {
+            return false;
         };
-        let common = led_to(&folder.join("commondir"), "").unwrap_or_else(|| folder.clone());
+        self.folders.push(entry.to_owned());
+        let common = common_folder(&folder);
         for folder in [&common, &folder] {
             if !self.folders.iter().any(|known| folder.starts_with(known)) {
                 self.folders.push(folder.clone());
@@ -92,6 +101,7 @@ impl Repositories {
         for worktree in children(&common.join("worktrees")) {
             self.control(&worktree);
         }
+        true
     }
 
     fn control(&mut self, folder: &Path) {
@@ -106,10 +116,12 @@ impl Repositories {
                 // The file in the submodule's own folder that leads here.
                 let mut settings = Config::default();
                 settings.add(&child.join("config"));
-                if let Some(tree) = settings.value("core.worktree") {
-                    self.named
-                        .extend(child.join(tree).join(".git").canonicalize().ok());
-                }
+                let tree = settings
+                    .value("core.worktree")
+                    .and_then(|tree| child.join(tree).canonicalize().ok());
+                let entry = tree.map(|tree| tree.join(".git"));
+                let leads_here = |entry: &PathBuf| git_folder(entry).as_ref() == Some(&child);
+                self.named.extend(entry.filter(leads_here));
                 self.modules(&child.join("modules"), depth.saturating_sub(1));
             } else if depth > 0 {
                 self.modules(&child, depth - 1);
@@ -137,13 +149,32 @@ impl Repositories {
     }
 }
 
-/// The folder that a file names, behind a word.
-fn led_to(file: &Path, word: &str) -> Option<PathBuf> {
-    let metadata = fs::symlink_metadata(file).ok()?;
-    if !metadata.is_file() || metadata.len() > 8192 {
-        return None;
+/// The folder behind an entry `.git`. A link counts for nothing.
+fn git_folder(entry: &Path) -> Option<PathBuf> {
+    if fs::symlink_metadata(entry).ok()?.is_dir() {
+        return Some(entry.to_owned());
     }
-    let text = fs::read_to_string(file).ok()?;
+    let folder = led_to(entry, "gitdir: ")?;
+    let of_worktree = || led_to(&folder.join("gitdir"), "").as_deref() == Some(entry);
+    let of_submodule = || {
+        let mut settings = Config::default();
+        settings.add(&folder.join("config"));
+        let tree = settings.value("core.worktree")?;
+        folder.join(tree).canonicalize().ok()
+    };
+    (of_worktree() || of_submodule().as_deref() == entry.parent()).then_some(folder)
+}
+
+/// The folder that a worktree's shares with the others; of all others the folder itself.
+fn common_folder(folder: &Path) -> PathBuf {
+    led_to(&folder.join("commondir"), "")
+        .filter(|common| folder.parent() == Some(&common.join("worktrees")))
+        .unwrap_or_else(|| folder.to_owned())
+}
+
+/// What a file names, behind a word.
+fn led_to(file: &Path, word: &str) -> Option<PathBuf> {
+    let text = paths::text(paths::open(file, OFlags::RDONLY).ok()?, 8192)?;
     let path = text.strip_prefix(word)?.trim_end();
     file.parent()?.join(path).canonicalize().ok()
 }
