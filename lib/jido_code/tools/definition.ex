@@ -33,7 +33,7 @@ defmodule JidoCode.Tools.Definition do
   | `:text` | key by key | a function of the result's map that writes it as models and people read it, in at most 30,000 characters |
   | `:event` | none | the last two parts of its event, `{:shell, :kill_shell}` |
   | `:label` | `""` | what its event calls the work: `{:argument, "process"}` or a fixed text |
-  | `:at_node` | false | whether it looks at a running system, so that it can look at another node; `:files` where it reads compiled files about what its label names |
+  | `:at_node` | false | whether it looks at a running system, so that it can look at another node; `:files` where it reads compiled files about what its label names, `:compiled` where it reads all that the project has compiled |
   | `:launcher?` | false | whether the MCP launcher does it itself, so that no other door has it |
 
   Hints are `:looks` (changes nothing), `:runs` (runs programs, which may do anything), or a map of `:read_only`, `:destructive`,
@@ -59,7 +59,7 @@ defmodule JidoCode.Tools.Definition do
           required(:timeout_ms) => pos_integer(),
           required(:event) => {family :: atom(), operation :: atom()} | nil,
           required(:label) => {:argument, String.t()} | String.t(),
-          required(:at_node) => boolean() | :files,
+          required(:at_node) => boolean() | :files | :compiled,
           required(:launcher?) => boolean(),
           required(:text) => (map() -> String.t()) | nil,
           optional(:rate_limit) => {pos_integer(), pos_integer()},

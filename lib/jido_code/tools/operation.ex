@@ -10,7 +10,7 @@ defmodule JidoCode.Tools.Operation do
     * `:definition` - the tool's definition, by which `JidoCode.Tools.Arguments` checks the call
     * `:event` - one of `JidoCode.Tools.Telemetry.events/0`, in the family `:elixir`, `:search` or `:shell`
     * `:label` - what the event calls the work: `{:argument, name}` or a fixed text
-    * `:at_node` - optional, true or `:files` for a tool that looks at a running system: with a node under `:node` in the context
+    * `:at_node` - optional, true, `:files` or `:compiled` for a tool that looks at a running system: with a node under `:node` in the context
       its handler is run there instead, see `JidoCode.Tools.Remote`
     * `:format_error` - optional, `(reason, label) -> text`; `JidoCode.Tools.Handlers.Elixir.format_error/2` by default
 
@@ -39,7 +39,7 @@ defmodule JidoCode.Tools.Operation do
           required(:definition) => Arguments.definition(),
           required(:event) => Telemetry.event(),
           required(:label) => {:argument, String.t()} | String.t(),
-          optional(:at_node) => boolean() | :files,
+          optional(:at_node) => boolean() | :files | :compiled,
           optional(:format_error) => (term(), String.t() -> String.t())
         }
 

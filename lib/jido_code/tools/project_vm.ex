@@ -50,6 +50,13 @@ defmodule JidoCode.Tools.ProjectVM do
     end
   end
 
+  # The project's own files, whatever it is about.
+  def call(%__MODULE__{} = vm, %{at_node: :compiled} = definition, _work, args, context) do
+    if Keeper.ready?(vm.keeper),
+      do: ask(vm, definition, args, context),
+      else: compiled_or_asked(vm, definition, args, context)
+  end
+
   def call(vm, definition, _work, args, context), do: ask(vm, definition, args, context)
 
   defp ask(vm, definition, args, context) do

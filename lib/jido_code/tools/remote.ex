@@ -159,7 +159,7 @@ defmodule JidoCode.Tools.Remote do
         {:there, about} ->
           remote |> there(about, definition, args, context) |> answer(remote, about)
 
-        {:here, _lent?} when definition.at_node == :files ->
+        {:here, _lent?} when definition.at_node in [:files, :compiled] ->
           args |> work.(context) |> told([documented_here()])
 
         {:here, lent?} ->
@@ -220,8 +220,7 @@ defmodule JidoCode.Tools.Remote do
   defp told(error, _notes), do: error
 
   defp documented_here,
-    do:
-      "The node does not have jido_code_tools: this documentation was read on this side, from this project's files."
+    do: "The node does not have jido_code_tools: this was read on this side, from this project's files."
 
   defp unknown_secrets do
     "The node does not have jido_code_tools: values that only it knows to be secret are not redacted, unless their name or " <>

@@ -1,0 +1,146 @@
+defmodule JidoCode.Tools.Handlers.Elixir.FindCallersTest do
+  use ExUnit.Case, async: true
+
+  alias JidoCode.Tools.{Answers, Catalog, SecureExecutor}
+  alias JidoCode.Tools.Handlers.Elixir.FindCallers
+  alias JidoCode.Tools.Test.Sources
+
+  doctest JidoCode.Tools.Answers.Callers
+
+  setup_all do
+    %{root: Sources.compiled!()}
+  end
+
+  defp uses!(args, root) do
+    assert {:ok, %{"uses" => uses}} = FindCallers.execute(args, %{project_root: root})
+    for use <- uses, do: {use["line"], use["kind"], use["from"] |> String.replace("QSrc.User.", "")}
+  end
+
+  defp uses!(reference, args, root), do: uses!(Map.put(args, "reference", reference), root)
+
+  test "calls through aliases, imports, pipes, captures and apply, with the line and its text", %{root: root} do
+    assert [
+             {8, "call", "qsrc_direct/1"},
+             {9, "call", "qsrc_imported/1"},
+             {10, "capture", "qsrc_captured/0"},
+             {11, "apply", "qsrc_applied/1"},
+             {12, "apply", "qsrc_spec/0"}
+           ] = "QSrc.Store.qsrc_sum/1" |> uses!(%{}, root) |> Enum.filter(&(elem(&1, 2) =~ ~r/^qsrc/))
+
+    {:ok, %{"uses" => uses}} =
+      FindCallers.execute(%{"reference" => "QSrc.Store.qsrc_sum"}, %{project_root: root})
+
+    assert %{"file" => "lib/user.ex", "text" => "def qsrc_direct(x), do: S.qsrc_sum(x)"} =
+             Enum.find(uses, &(&1["line"] == 8))
+
+    # Its own call of itself, and Erlang's two.
+    assert Enum.any?(uses, &(&1["from"] == "QSrc.Store.qsrc_sum/1" and &1["line"] == 18))
+
+    assert [{15, "apply"}, {16, "call"}] =
+             for(%{"file" => "src/qsrc_erl.erl"} = use <- uses, do: {use["line"], use["kind"]})
+
+    assert uses!("QSrc.Store.qsrc_sum/2", %{}, root) == []
+  end
+
+  test "a module: behaviours, structs, types, messages, names, macros", %{root: root} do
+    uses = uses!("QSrc.Store", %{}, root)
+
+    for use <- [
+          {1, "implements", "QSrc.User"},
+          {13, "message", "qsrc_asks/0"},
+          {14, "struct", "qsrc_struct/0"},
+          {15, "refers", "qsrc_names/0"},
+          {16, "refers", "qsrc_computed/2"},
+          {22, "type", "QSrc.User"}
+        ],
+        do: assert(use in uses)
+
+    # Itself is no user of itself.
+    refute Enum.any?(uses, &String.starts_with?(elem(&1, 2), "QSrc.Store."))
+    assert [{14, "struct", "qsrc_struct/0"}] = uses!("%QSrc.Store{}", %{}, root)
+    assert [{22, "type", "QSrc.User"}] = uses!("t:QSrc.Store.t/0", %{}, root)
+  end
+
+  test "implementations of callbacks and protocols", %{root: root} do
+    assert [{26, "implements", "qsrc_price/1"}] = uses!("c:QSrc.Store.qsrc_price/1", %{}, root)
+
+    assert [{6, "implements", "QSrc.Proto.QSrc.Store.qsrc_show/1"}] =
+             "c:QSrc.Proto.qsrc_show" |> uses!(%{}, root)
+
+    assert {_line, "implements", "QSrc.Store.init/1"} =
+             "c:GenServer.init/1"
+             |> uses!(%{"limit" => 500}, root)
+             |> Enum.find(&(elem(&1, 2) =~ "QSrc.Store"))
+
+    assert Enum.any?(
+             uses!("c:gen_server.init/1", %{"limit" => 500}, root),
+             &(elem(&1, 2) == ":qsrc_erl.init/1")
+           )
+  end
+
+  test "a macro by the code that it made, where the line names it", %{root: root} do
+    assert [{19, "macro", "qsrc_macro/1"}] = uses!("QSrc.Macros.qsrc_plus/1", %{}, root)
+    assert [{5, "macro", "QSrc.Store.qsrc_kept/1"}] = uses!("QSrc.Macros.qsrc_keep", %{}, root)
+  end
+
+  test "the other way: what it calls", %{root: root} do
+    args = %{"reference" => "QSrc.User.qsrc_imported/1", "direction" => "calls"}
+
+    assert {:ok, %{"uses" => [%{"what" => "QSrc.Store.qsrc_sum/1", "line" => 9, "kind" => "call"}]}} =
+             FindCallers.execute(args, %{project_root: root})
+
+    {:ok, %{"uses" => uses}} =
+      FindCallers.execute(%{"reference" => ":qsrc_erl.both/1", "direction" => "calls"}, %{project_root: root})
+
+    what = Enum.map(uses, &{&1["kind"], &1["what"]})
+
+    for use <- [
+          {"call", ":lists.sum/1"},
+          {"capture", ":qsrc_erl.add/2"},
+          {"call", ":qsrc_erl.add/2"},
+          {"call", "QSrc.Store.qsrc_sum/1"}
+        ],
+        do: assert(use in what)
+
+    assert {:error, "QSrc.User.no_such_function is not defined" <> _} =
+             FindCallers.execute(%{"reference" => "QSrc.User.no_such_function", "direction" => "calls"}, %{
+               project_root: root
+             })
+  end
+
+  test "none found says what was not looked at", %{root: root} do
+    assert {:ok, %{"uses" => [], "total" => 0, "note" => note}} =
+             FindCallers.execute(%{"reference" => "QSrc.Nobody.qsrc_x/0"}, %{project_root: root})
+
+    assert note =~ "No use of QSrc.Nobody.qsrc_x/0 was found" and note =~ "computed at run time"
+    assert {:error, "Invalid reference" <> _} = FindCallers.execute(%{"reference" => "rm -rf"}, %{})
+  end
+
+  test "makes no atom, and a damaged or stripped file costs only itself", %{root: root} do
+    ebin = Sources.ebin(root)
+    File.write!(Path.join(ebin, "Elixir.QSrc.Damaged.beam"), "FOR1" <> :binary.copy(<<0>>, 100))
+    on_exit(fn -> File.rm(Path.join(ebin, "Elixir.QSrc.Damaged.beam")) end)
+
+    assert {:ok, %{"uses" => [_ | _], "note" => note}} =
+             FindCallers.execute(%{"reference" => "QSrc.Store.qsrc_sum/1"}, %{project_root: root})
+
+    assert note =~ "not looked through" and note =~ "QSrc.Damaged"
+
+    for name <- ["Elixir.QSrc.User", "qsrc_" <> "computed"],
+        do: assert_raise(ArgumentError, fn -> String.to_existing_atom(name) end)
+  end
+
+  test "is for everybody, bounded, and reads like a search", %{root: root} do
+    assert {:ok, %{tier: :read_only}} = Catalog.fetch("find_callers")
+    context = %{session_id: "callers-#{System.unique_integer([:positive])}", project_root: root}
+
+    assert {:ok, result} =
+             SecureExecutor.call("find_callers", %{"reference" => "Enum", "limit" => 500}, context)
+
+    assert result["total"] > length(result["uses"])
+    assert result["note"] =~ "more are not shown"
+    text = Answers.text("find_callers", result)
+    assert String.length(text) < 30_000
+    assert text =~ ~r/^\d+: [\w.]+\/\d call  /m
+  end
+end
