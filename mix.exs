@@ -16,7 +16,6 @@ defmodule JidoCodeTools.MixProject do
       # No Hex package: the library builds where Hex is not installed.
       deps: [],
       aliases: aliases(),
-      preferred_cli_env: [ci: :test],
       test_coverage: [
         summary: [threshold: 90],
         ignore_modules: [
@@ -37,7 +36,7 @@ defmodule JidoCodeTools.MixProject do
         licenses: ["Apache-2.0"],
         files:
           ~w(lib guides mix.exs README.md CHANGELOG.md LICENSE setup.sh .formatter.exs priv/channel.exs priv/exunit priv/mix) ++
-            ~w(native/Cargo.toml native/Cargo.lock native/*/Cargo.toml native/*/src native/*/data)
+            ~w(native/Cargo.toml native/Cargo.lock native/*/Cargo.toml native/*/src)
       ]
     ]
   end

@@ -1,12 +1,13 @@
 //! Why a search could not be done, as data: the text for a reader is made by the caller.
 
-use std::fmt;
+use thiserror::Error as ThisError;
 
 /// Why a search could not be done.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum Error {
     /// The pattern is not one that the regex engine takes.
+    #[error("invalid regex{}: {detail}", at(*position))]
     Pattern {
         /// What is wrong, as a class.
         fault: PatternFault,
@@ -16,32 +17,43 @@ pub enum Error {
         position: Option<usize>,
     },
     /// No such file type; similar names, best first.
+    #[error("unknown file type{}", similar(near))]
     UnknownFileType {
         /// Names that look like the one given.
         near: Vec<String>,
     },
     /// The project's root is missing or is not a directory.
+    #[error("the project's root is not a directory")]
     Root,
     /// The path does not exist inside the project.
+    #[error("no such path in the project")]
     NotFound,
     /// The path leads out of the project.
+    #[error("the path leads out of the project")]
     Outside,
     /// The path is neither a directory nor a regular file.
+    #[error("the path is neither a directory nor a regular file")]
     NotSearchable,
     /// The system does not let us read the path.
+    #[error("the path cannot be read")]
     Unreadable,
     /// An ignore file of the directory is no regular file or is absurdly large.
+    #[error("an ignore file of the directory is not a small regular file")]
     UnsafeRules,
     /// The token was set before the search ended.
+    #[error("cancelled")]
     Cancelled,
     /// Time ran out before anything was found.
+    #[error("timed out after {files_searched} files, nothing found")]
     TimedOut {
         /// Files that had been searched by then.
         files_searched: u64,
     },
     /// As many searches as allowed were running all the time, or the system has no thread to give.
+    #[error("too many searches are running")]
     Busy,
     /// A bug here: a thread of the search panicked.
+    #[error("internal error")]
     Internal,
 }
 
@@ -71,41 +83,13 @@ pub enum PatternFault {
     Syntax,
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Pattern {
-                detail,
-                position: Some(at),
-                ..
-            } => write!(f, "invalid regex at character {at}: {detail}"),
-            Error::Pattern {
-                detail,
-                position: None,
-                ..
-            } => write!(f, "invalid regex: {detail}"),
-            Error::UnknownFileType { near } if near.is_empty() => f.write_str("unknown file type"),
-            Error::UnknownFileType { near } => {
-                write!(f, "unknown file type, similar: {}", near.join(", "))
-            }
-            Error::Root => f.write_str("the project's root is not a directory"),
-            Error::NotFound => f.write_str("no such path in the project"),
-            Error::Outside => f.write_str("the path leads out of the project"),
-            Error::NotSearchable => {
-                f.write_str("the path is neither a directory nor a regular file")
-            }
-            Error::Unreadable => f.write_str("the path cannot be read"),
-            Error::UnsafeRules => {
-                f.write_str("an ignore file of the directory is not a small regular file")
-            }
-            Error::Cancelled => f.write_str("cancelled"),
-            Error::TimedOut { files_searched } => {
-                write!(f, "timed out after {files_searched} files, nothing found")
-            }
-            Error::Busy => f.write_str("too many searches are running"),
-            Error::Internal => f.write_str("internal error"),
-        }
-    }
+fn at(position: Option<usize>) -> String {
+    position.map_or_else(String::new, |at| format!(" at character {at}"))
 }
 
-impl std::error::Error for Error {}
+fn similar(near: &[String]) -> String {
+    if near.is_empty() {
+        return String::new();
+    }
+    format!(", similar: {}", near.join(", "))
+}

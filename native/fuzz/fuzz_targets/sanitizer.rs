@@ -37,7 +37,10 @@ fuzz_target!(|text: &[u8]| {
         None => assert!(findings.spans.is_empty()),
         Some(once) => {
             let again = sanitizer.redact(&once.text, known);
-            assert!(once.over_budget || again.is_none(), "a second redaction changes something");
+            assert!(
+                once.over_budget || again.is_none(),
+                "a second redaction changes something"
+            );
         }
     }
     // The structured way in: a key and its value.

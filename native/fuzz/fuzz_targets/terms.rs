@@ -14,8 +14,21 @@ mod tree;
 use tree::{Tree, Trees, atom, bytes, chars, improper, list, map, tuple};
 
 const WORDS: &[&str] = &[
-    "password", "token", "name", "value", "columns", "rows", "system", "__struct__", "user",
-    "credentials", "--secret", "winter5508", "password=winter5508", "nil", "Zk3vQ9xL2mT7wR4p",
+    "password",
+    "token",
+    "name",
+    "value",
+    "columns",
+    "rows",
+    "system",
+    "__struct__",
+    "user",
+    "credentials",
+    "--secret",
+    "winter5508",
+    "password=winter5508",
+    "nil",
+    "Zk3vQ9xL2mT7wR4p",
 ];
 
 /// Reads a term from bytes; what they say beyond the end is the empty list.
@@ -25,7 +38,11 @@ fn read(input: &mut &[u8], depth: usize) -> Tree {
     };
     *input = rest;
     let word = WORDS[usize::from(kind / 16) % WORDS.len()];
-    let many = if depth == 0 { 0 } else { usize::from(kind / 16) % 5 };
+    let many = if depth == 0 {
+        0
+    } else {
+        usize::from(kind / 16) % 5
+    };
     match kind % 16 {
         0 | 1 => bytes(word.as_bytes()),
         2 | 3 => atom(word),
@@ -58,7 +75,9 @@ fn read(input: &mut &[u8], depth: usize) -> Tree {
 }
 
 fn elements(input: &mut &[u8], depth: usize, many: usize) -> Vec<Tree> {
-    (0..many).map(|_| read(input, depth.saturating_sub(1))).collect()
+    (0..many)
+        .map(|_| read(input, depth.saturating_sub(1)))
+        .collect()
 }
 
 fuzz_target!(|input: &[u8]| {
@@ -67,7 +86,13 @@ fuzz_target!(|input: &[u8]| {
     let (trees, names) = (Trees::default(), Names::new());
     let term = read(&mut &input[..], 12);
     let walk = |term: &Tree, nodes| {
-        let limit = (Budget { nodes, bytes: 64 * nodes }, Beyond::Withhold);
+        let limit = (
+            Budget {
+                nodes,
+                bytes: 64 * nodes,
+            },
+            Beyond::Withhold,
+        );
         Sanitizer::built_in().redact_term(&trees, term, known, &names, limit)
     };
     if let Outcome::Redacted(once, _) = walk(&term, 1 << 20) {

@@ -224,12 +224,6 @@ impl Decider {
         &self.grants
     }
 
-    /// Forgets a session: its calls and its grants.
-    pub fn end_session(&self, session: &[u8]) {
-        self.limiter.clear_session(session);
-        self.grants.clear(session);
-    }
-
     fn standing(&self, request: &Request<'_>, now_ns: u64) -> (Option<Tier>, bool) {
         let (session_tier, session_consent) = match (request.granted, request.consented) {
             (Granted::Explicit(granted), Consented::Explicit(consented)) => {

@@ -4,14 +4,13 @@
 //! a session was raised to and the tools that its user consented to.
 
 use std::collections::HashMap;
-use std::error::Error;
-use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use thiserror::Error;
 
 use crate::clock::Clock;
 use crate::rate_limiter::Rate;
@@ -292,42 +291,31 @@ impl Default for GrantLimits {
 }
 
 /// Why a grant was not recorded or revoked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum GrantError {
     /// A session's tier can only be raised.
+    #[error("the session already holds tier {}", granted.name())]
     TierDowngrade {
         /// The tier that the session keeps.
         granted: Tier,
     },
     /// The session already has consent for the tool.
+    #[error("consent is already recorded")]
     AlreadyConsented,
     /// The session has no consent for the tool.
+    #[error("no consent is recorded")]
     NotConsented,
     /// As many sessions as [`GrantLimits::sessions`] hold grants.
+    #[error("too many sessions hold grants")]
     TooManySessions,
     /// The session has as many consents as [`GrantLimits::consents_per_session`].
+    #[error("too many consents in this session")]
     TooManyConsents,
     /// A name is longer than [`GrantLimits::name_bytes`].
+    #[error("the name is too long")]
     NameTooLong,
 }
-
-impl fmt::Display for GrantError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            GrantError::TierDowngrade { granted } => {
-                write!(f, "the session already holds tier {}", granted.name())
-            }
-            GrantError::AlreadyConsented => f.write_str("consent is already recorded"),
-            GrantError::NotConsented => f.write_str("no consent is recorded"),
-            GrantError::TooManySessions => f.write_str("too many sessions hold grants"),
-            GrantError::TooManyConsents => f.write_str("too many consents in this session"),
-            GrantError::NameTooLong => f.write_str("the name is too long"),
-        }
-    }
-}
-
-impl Error for GrantError {}
 
 /// What a session has been granted.
 #[derive(Debug, Clone, PartialEq, Eq)]

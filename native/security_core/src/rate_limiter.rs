@@ -23,8 +23,6 @@
 //! as the largest limit that its key was checked with. The latter can only matter to a later check with a larger limit, which is
 //! denied for as long as a forgotten call may lie in its window. The former could only matter to a window longer than any before.
 
-use std::error::Error;
-use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -34,6 +32,7 @@ use hashbrown::hash_table::Entry;
 use parking_lot::Mutex;
 use siphasher::sip128::{Hasher128, SipHasher13};
 use smallvec::SmallVec;
+use thiserror::Error;
 
 use crate::clock::Clock;
 
@@ -105,36 +104,22 @@ impl Rate {
 }
 
 /// Why a pair of numbers is not a [`Rate`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RateError {
     /// The limit is above [`MAX_LIMIT`].
+    #[error("rate limit {limit} is above the maximum of {MAX_LIMIT}")]
     LimitTooLarge {
         /// The limit asked for.
         limit: u64,
     },
     /// The window is 0 or above [`MAX_WINDOW_MS`].
+    #[error("rate window of {window_ms} ms is outside 1 to {MAX_WINDOW_MS}")]
     WindowOutOfRange {
         /// The window asked for, in milliseconds.
         window_ms: u64,
     },
 }
-
-impl fmt::Display for RateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RateError::LimitTooLarge { limit } => {
-                write!(f, "rate limit {limit} is above the maximum of {MAX_LIMIT}")
-            }
-            RateError::WindowOutOfRange { window_ms } => write!(
-                f,
-                "rate window of {window_ms} ms is outside 1 to {MAX_WINDOW_MS}"
-            ),
-        }
-    }
-}
-
-impl Error for RateError {}
 
 /// The answer to one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

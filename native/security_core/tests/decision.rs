@@ -348,20 +348,6 @@ fn the_tool_table_names_each_tool_once() {
     assert_eq!(names.len(), all);
 }
 
-#[test]
-fn ending_a_session_takes_its_grants_and_its_calls() {
-    let (decider, _) = decider(Policy::default());
-    decider.grants().grant_tier(b"s", Tier::Privileged).unwrap();
-    for _ in 0..5 {
-        decider.decide(call("spawn_task"));
-    }
-    decider.end_session(b"s");
-    assert_eq!(
-        decider.decide(call("spawn_task")),
-        denied(Tier::Privileged, Tier::ReadOnly)
-    );
-}
-
 fn grants(limits: GrantLimits) -> (SessionGrants, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::default());
     (SessionGrants::new(limits, clock.clone()), clock)

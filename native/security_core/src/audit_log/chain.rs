@@ -1,10 +1,10 @@
 //! The keyed digests that chain the entries, and the check of a chain.
 
-use std::error::Error;
 use std::fmt;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use thiserror::Error;
 
 use super::{ArgsHash, Content, Digest, Entry};
 
@@ -31,7 +31,8 @@ pub struct Anchor {
 }
 
 /// A chain that does not hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("audit entry {id} {kind}")]
 pub struct Broken {
     /// The first entry at which it shows, or the one that should follow the last one.
     pub id: u64,
@@ -40,67 +41,21 @@ pub struct Broken {
 }
 
 /// What is wrong with a chain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BrokenKind {
     /// The ids don't count on by one.
+    #[error("is out of sequence")]
     Sequence,
     /// The content is not what was recorded.
+    #[error("has changed content")]
     Content,
     /// The digest doesn't follow from the entry before, the content's digest, the id and the time.
+    #[error("does not follow from the entry before it")]
     Chain,
     /// Entries are missing at the end.
+    #[error("is missing at the end")]
     Head,
-    /// An export's seal is not over this anchor, these entries and this head, or not under this key.
-    Seal,
-}
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self.kind {
-            BrokenKind::Sequence => "is out of sequence",
-            BrokenKind::Content => "has changed content",
-            BrokenKind::Chain => "does not follow from the entry before it",
-            BrokenKind::Head => "is missing at the end",
-            BrokenKind::Seal => "ends an export whose seal is wrong",
-        };
-        write!(f, "audit entry {} {what}", self.id)
-    }
-}
-
-impl Error for Broken {}
-
-/// A copy of the log that can be checked elsewhere.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Export {
-    /// What the chain starts from.
-    pub anchor: Anchor,
-    /// All entries, oldest first.
-    pub entries: Vec<Entry>,
-    /// Digest of the newest entry, or the anchor's when there is none.
-    pub head: Digest,
-    /// HMAC over the anchor, every entry's id, digest and whether it was cleared, and the head: without it, entries could be cut
-    /// from the end, or cleared, by somebody without the key.
-    pub seal: Digest,
-}
-
-impl Export {
-    /// Checks the copy with the key that the log was made with.
-    pub fn verify(&self, key: &[u8; 32]) -> Result<Verified, Broken> {
-        let chain = Chain::new(key);
-        let mut check = Check::start(self.anchor);
-        for entry in &self.entries {
-            check.entry(&chain, entry)?;
-        }
-        let verified = check.finish(&self.head)?;
-        if chain.seal(self) != self.seal {
-            return Err(Broken {
-                id: self.entries.last().map_or(self.anchor.id, |entry| entry.id),
-                kind: BrokenKind::Seal,
-            });
-        }
-        Ok(verified)
-    }
 }
 
 /// Hashes arguments so that small ones can't be found by trying: HMAC-SHA-256 under a key, cut to 16 bytes.
@@ -247,21 +202,6 @@ impl Chain {
             &id.to_le_bytes(),
             &timestamp_us.to_le_bytes(),
         ])
-    }
-
-    pub(super) fn seal(&self, export: &Export) -> Digest {
-        let mut mac = self.0.0.clone();
-        mac.update(b"e");
-        mac.update(&export.anchor.id.to_le_bytes());
-        mac.update(&export.anchor.digest);
-        mac.update(&(export.entries.len() as u64).to_le_bytes());
-        for entry in &export.entries {
-            mac.update(&entry.id.to_le_bytes());
-            mac.update(&[u8::from(entry.content.is_some())]);
-            mac.update(&entry.digest);
-        }
-        mac.update(&export.head);
-        mac.finalize().into_bytes().into()
     }
 }
 

@@ -4,8 +4,6 @@
 //! beginning of one more: that call was not answered, and the beginning goes when the file is opened the next time. A line that
 //! can't be written is kept, and written before the next one, so that the file has no gap once there is room again.
 
-use std::error::Error;
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -13,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use thiserror::Error;
 
 use super::chain::{Anchor, Chain};
 use super::line::{self, MAX_LINE};
@@ -21,37 +20,28 @@ use super::line::{self, MAX_LINE};
 const MAX_PENDING: usize = 1024 * 1024;
 
 /// Why an entry is not in the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TrailError {
     /// Another process writes to it.
+    #[error("another process writes to it")]
     Taken,
     /// It is a folder, a link, a pipe or a device.
+    #[error("it is not a regular file")]
     NotRegular,
     /// It ends in something else than an entry.
+    #[error("it ends in something else than an entry")]
     NotATrail,
     /// It was moved or removed, or its folder was.
+    #[error("it was moved or removed")]
     Moved,
     /// So many entries could not be written that some are lost.
+    #[error("entries that could not be written are lost")]
     Lost,
     /// The system's own words.
+    #[error("{0}")]
     System(String),
 }
-
-impl fmt::Display for TrailError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TrailError::Taken => f.write_str("another process writes to it"),
-            TrailError::NotRegular => f.write_str("it is no regular file"),
-            TrailError::NotATrail => f.write_str("it ends in something else than an entry"),
-            TrailError::Moved => f.write_str("it was moved or removed"),
-            TrailError::Lost => f.write_str("entries that could not be written are lost"),
-            TrailError::System(text) => f.write_str(text),
-        }
-    }
-}
-
-impl Error for TrailError {}
 
 impl From<io::Error> for TrailError {
     fn from(error: io::Error) -> Self {

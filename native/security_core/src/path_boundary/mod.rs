@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use thiserror::Error;
 
 /// The most links followed in one path, as Linux does.
 const MAX_LINKS: usize = 40;
@@ -56,10 +57,11 @@ pub struct Resolved {
 }
 
 /// Why a path is refused.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BoundaryError {
     /// The root itself can't be used.
+    #[error("{}: {source}", path.display())]
     Root {
         /// The root as given.
         path: PathBuf,
@@ -67,10 +69,13 @@ pub enum BoundaryError {
         source: io::Error,
     },
     /// A NUL byte.
+    #[error("{}", self.kind())]
     NulByte,
     /// The path or one of its parts is too long.
+    #[error("{}", self.kind())]
     TooLong,
     /// The path leaves the root.
+    #[error("{}: {}", path.display(), leads_out(link.as_deref()))]
     Outside {
         /// The path as given.
         path: PathBuf,
@@ -78,31 +83,37 @@ pub enum BoundaryError {
         link: Option<PathBuf>,
     },
     /// More than 40 links, or a loop.
+    #[error("{}: {}", path.display(), self.kind())]
     TooManyLinks {
         /// The path as given.
         path: PathBuf,
     },
     /// Nothing is there.
+    #[error("{}: {}", path.display(), self.kind())]
     NotFound {
         /// The path as given.
         path: PathBuf,
     },
     /// A part that should be a folder is none.
+    #[error("{}: {}", path.display(), self.kind())]
     NotADirectory {
         /// The path as given.
         path: PathBuf,
     },
     /// Neither a plain file nor, where a folder is asked for, a folder: a device, a socket, a pipe.
+    #[error("{}: {}", path.display(), self.kind())]
     WrongType {
         /// The path as given.
         path: PathBuf,
     },
     /// The path changed again and again while it was opened.
+    #[error("{}: {}", path.display(), self.kind())]
     Changing {
         /// The path as given.
         path: PathBuf,
     },
     /// Another error of the file system.
+    #[error("{}: {source}", path.display())]
     Io {
         /// The path as given.
         path: PathBuf,
@@ -129,40 +140,11 @@ impl BoundaryError {
     }
 }
 
-impl std::fmt::Display for BoundaryError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            BoundaryError::Root { path, source } => write!(f, "{}: {source}", path.display()),
-            BoundaryError::NulByte | BoundaryError::TooLong => f.write_str(self.kind()),
-            BoundaryError::Outside {
-                path,
-                link: Some(link),
-            } => {
-                write!(
-                    f,
-                    "{}: the link {} leads out of the project",
-                    path.display(),
-                    link.display()
-                )
-            }
-            BoundaryError::Io { path, source } => write!(f, "{}: {source}", path.display()),
-            BoundaryError::Outside { path, .. }
-            | BoundaryError::TooManyLinks { path }
-            | BoundaryError::NotFound { path }
-            | BoundaryError::NotADirectory { path }
-            | BoundaryError::WrongType { path }
-            | BoundaryError::Changing { path } => write!(f, "{}: {}", path.display(), self.kind()),
-        }
-    }
-}
-
-impl std::error::Error for BoundaryError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            BoundaryError::Root { source, .. } | BoundaryError::Io { source, .. } => Some(source),
-            _ => None,
-        }
-    }
+fn leads_out(link: Option<&Path>) -> String {
+    link.map_or_else(
+        || "outside".to_string(),
+        |link| format!("the link {} leads out of the project", link.display()),
+    )
 }
 
 type Result<T> = std::result::Result<T, Box<BoundaryError>>;
