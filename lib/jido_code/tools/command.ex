@@ -94,7 +94,7 @@ defmodule JidoCode.Tools.Command do
             }
   @type redirect ::
           {0..2, :read | :write | :append, Path.t()} | {0..2, :same, 0..2}
-  @type plan :: [{:then | :and | :or, [stage(), ...]}, ...]
+  @type plan :: [{:then | :and | :or, [stage(), ...]}, ...] | {:line, String.t()}
   @type reason ::
           {:invalid | :not_started | :confinement | :runner, String.t()}
 
@@ -223,6 +223,12 @@ defmodule JidoCode.Tools.Command do
   """
   @spec close(t()) :: :ok
   def close(command), do: Server.close(command)
+
+  @doc """
+  What keeps commands in on this machine: `:whole`, `:partial` or `:none`.
+  """
+  @spec fence() :: :whole | :partial | :none
+  def fence, do: :none
 
   @doc """
   A reason as a sentence.

@@ -18,6 +18,7 @@ pub mod privileges;
 pub mod repository;
 pub mod scratch;
 pub mod seccomp;
+pub mod shell;
 pub mod signals;
 pub mod spawn;
 pub mod spec;

@@ -82,15 +82,17 @@ pub fn spawn(
     command
         .args(&stage.arguments[1..])
         .env_clear()
-        .envs(
-            spec.environment
-                .iter()
-                .chain(&stage.environment)
-                .map(|(name, value)| (name, value)),
-        )
+        .envs(spec.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::from(input))
         .stdout(Stdio::from(output))
         .stderr(Stdio::from(errors));
+
+    for (name, value) in &stage.environment {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
 
     // It keeps its number, which nothing in the child can be using for anything else.
     let channel = channel.map(|channel| channel.as_raw_fd());
@@ -102,7 +104,8 @@ pub fn spawn(
     let (sibling, told) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(system)?;
     let parent = rustix::process::getpid();
     let (limits, confinement) = (Arc::clone(limits), Arc::clone(confinement));
-    let (folder, redirections) = (spec.folder.clone(), stage.redirections.clone());
+    let folder = stage.folder.as_ref().unwrap_or(&spec.folder).clone();
+    let (own_folder, redirections) = (folder.clone(), stage.redirections.clone());
     let (read, write) = (spec.readable(), spec.policy.write.clone());
     let view = stage.view();
     // SAFETY: the closure runs in the forked child only, before it becomes the command. This process has a single
@@ -116,7 +119,8 @@ pub fn spawn(
                 start_session(Some(parent)).map_err(during(Setup::Session))?;
             }
             limits.enter().map_err(during(Setup::Limits))?;
-            rustix::process::chdir(&folder).map_err(|error| during(Setup::Folder)(error.into()))?;
+            rustix::process::chdir(&own_folder)
+                .map_err(|error| during(Setup::Folder)(error.into()))?;
             confinement.enter().map_err(during(Setup::Confinement))?;
             for (place, redirection) in redirections.iter().enumerate() {
                 redirect(redirection, read.as_deref(), write.as_deref())
@@ -148,7 +152,7 @@ pub fn spawn(
                 .and_then(Pid::from_raw)
                 .ok_or_else(|| Failure::Unsafe("the system gave no process id".to_owned()))
         }
-        Err(error) => Err(explain(program, &spec.folder, &stage.redirections, &error)),
+        Err(error) => Err(explain(program, &folder, &stage.redirections, &error)),
     }
 }
 
@@ -248,7 +252,7 @@ fn explain(
 }
 
 /// The system's words for an error, without the number that the standard library adds.
-fn reason(error: &io::Error) -> String {
+pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split_once(" (os error")
         .map_or(text.clone(), |(words, _)| words.to_owned())
@@ -286,7 +290,7 @@ fn duplicate(from: RawFd, to: RawFd) -> io::Result<()> {
 /// The process is confined by now, where it can be. Where it can't, this still holds: the file is opened beneath the
 /// allowed folder by the kernel's own resolution, which no link, dot-dot or swap in between can leave. A kernel without
 /// `openat2` refuses.
-fn open(path: &Path, flags: OFlags, roots: Option<&[PathBuf]>) -> io::Result<OwnedFd> {
+pub fn open(path: &Path, flags: OFlags, roots: Option<&[PathBuf]>) -> io::Result<OwnedFd> {
     // Without O_NONBLOCK a named pipe would hold this process up until someone opens its other end.
     let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
     let mode = if flags.contains(OFlags::CREATE) {

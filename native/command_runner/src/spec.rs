@@ -6,6 +6,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use security_core::command_policy::{self as line, Command, Plan, Statement};
+use serde::Deserialize;
+
 use crate::capture::Budget;
 use crate::confine::{Mode, Network, Policy};
 use crate::fence::View;
@@ -23,6 +26,8 @@ pub const CHANNEL_VARIABLE: &str = "JIDO_CHANNEL";
 pub struct Spec {
     /// Pipelines, in order.
     pub plan: Vec<Step>,
+    /// The project, when the plan is a judged line, and the folder below it where the line starts.
+    pub project: Option<(PathBuf, String)>,
     /// Where commands start.
     pub folder: PathBuf,
     /// The whole environment of the commands.
@@ -46,8 +51,37 @@ pub struct Spec {
 pub struct Step {
     /// How it follows the one before.
     pub connector: Connector,
-    /// Commands joined by pipes.
-    pub stages: Vec<Stage>,
+    /// Whether its exit code is turned around.
+    pub negated: bool,
+    /// Whether the time it took is told.
+    pub timed: bool,
+    /// Its parts, joined by pipes.
+    pub parts: Vec<Part>,
+}
+
+/// A part of a pipeline.
+#[derive(Debug)]
+pub enum Part {
+    /// A command that needs nothing more.
+    Ready(Stage),
+    /// A command of a judged line: its words are expanded and its paths followed when it starts.
+    Judged(Box<Command>),
+    /// What the shell itself does.
+    Statements {
+        /// What, one after the other.
+        statements: Vec<Statement>,
+        /// Its redirections.
+        redirections: Vec<line::Redirection>,
+    },
+    /// Pipelines in a shell of their own, or in this one.
+    Group {
+        /// The pipelines.
+        steps: Vec<Step>,
+        /// Whether folder and variables are its own.
+        subshell: bool,
+        /// Redirections of all that is in it.
+        redirections: Vec<line::Redirection>,
+    },
 }
 
 /// How a pipeline follows the one before.
@@ -66,10 +100,12 @@ pub enum Connector {
 pub struct Stage {
     /// Program and arguments; never empty.
     pub arguments: Vec<OsString>,
-    /// Variables of this command alone.
-    pub environment: Vec<(OsString, OsString)>,
+    /// Variables of this command alone; none takes one away.
+    pub environment: Vec<(OsString, Option<OsString>)>,
     /// Redirections, in order.
     pub redirections: Vec<Redirection>,
+    /// Where it starts, if not where the plan does.
+    pub folder: Option<PathBuf>,
 }
 
 /// Where one of the three standard descriptors goes.
@@ -79,6 +115,27 @@ pub struct Redirection {
     pub descriptor: i32,
     /// Where to.
     pub target: Target,
+}
+
+/// Every command of git itself, in groups as well. Behind another program it is that program's.
+fn each_git(steps: &mut [Step], each: &mut impl FnMut(&mut Part)) {
+    for part in steps.iter_mut().flat_map(|step| &mut step.parts) {
+        let is_git = match &mut *part {
+            Part::Ready(stage) => stage.view() == View::Repository,
+            Part::Judged(command) => command
+                .argv
+                .first()
+                .is_some_and(|word| word.text() == "git"),
+            Part::Statements { .. } => false,
+            Part::Group { steps, .. } => {
+                each_git(steps, each);
+                false
+            }
+        };
+        if is_git {
+            each(part);
+        }
+    }
 }
 
 /// The end of a redirection.
@@ -135,19 +192,28 @@ impl Spec {
 
     /// Adds variables of the stages that run git, before their own.
     pub fn add_to_git(&mut self, variables: &[(String, String)]) {
-        let stages = self.plan.iter_mut().flat_map(|step| &mut step.stages);
-        for stage in stages.filter(|stage| stage.view() == View::Repository) {
-            let added = variables
-                .iter()
-                .map(|(name, value)| (name.into(), value.into()));
-            stage.environment.splice(0..0, added);
-        }
+        each_git(&mut self.plan, &mut |part| match part {
+            Part::Ready(stage) => {
+                let added = variables
+                    .iter()
+                    .map(|(name, value)| (name.into(), Some(value.into())));
+                stage.environment.splice(0..0, added);
+            }
+            Part::Judged(command) => {
+                let added = variables
+                    .iter()
+                    .map(|(name, value)| (name.clone(), Some(value.clone())));
+                command.env.splice(0..0, added);
+            }
+            _ => {}
+        });
     }
 
     /// True when a stage runs git.
-    pub fn runs_git(&self) -> bool {
-        let mut stages = self.plan.iter().flat_map(|step| &step.stages);
-        stages.any(|stage| stage.view() == View::Repository)
+    pub fn runs_git(&mut self) -> bool {
+        let mut found = false;
+        each_git(&mut self.plan, &mut |_| found = true);
+        found
     }
 
     /// Reads a spec; an error names the field.
@@ -156,8 +222,10 @@ impl Spec {
         if fields.take("version", integer)? != VERSION {
             return Err("version: the runner and the library were built apart".to_owned());
         }
+        let (plan, project) = fields.take("plan", plan)?;
         let spec = Self {
-            plan: fields.take("plan", |term| non_empty(list(term, step)?))?,
+            plan,
+            project,
             folder: fields.take("cd", path)?,
             environment: fields.take("env", environment)?,
             timeout: Duration::from_millis(fields.take("timeout", natural)?),
@@ -288,6 +356,67 @@ fn environment(term: Term) -> Fallible<Vec<(OsString, OsString)>> {
     })
 }
 
+type Project = Option<(PathBuf, String)>;
+
+/// A list of pipelines, or a judged line as the policy wrote it.
+fn plan(term: Term) -> Fallible<(Vec<Step>, Project)> {
+    let Term::Bytes(bytes) = term else {
+        return Ok((non_empty(list(term, step)?)?, None));
+    };
+    let line: Line = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+    if !line.root.is_absolute() {
+        return Err("expected an absolute path".to_owned());
+    }
+    let steps = line.plan.steps.into_iter().map(Step::from).collect();
+    Ok((non_empty(steps)?, Some((line.root, line.plan.cwd))))
+}
+
+/// A judged line.
+#[derive(Deserialize)]
+struct Line {
+    root: PathBuf,
+    plan: Plan,
+}
+
+impl From<line::Step> for Step {
+    fn from(step: line::Step) -> Self {
+        Step {
+            connector: match step.connector {
+                line::Connector::Always => Connector::Then,
+                line::Connector::And => Connector::And,
+                line::Connector::Or => Connector::Or,
+            },
+            negated: step.negated,
+            timed: step.timed,
+            parts: step.stages.into_iter().map(Part::from).collect(),
+        }
+    }
+}
+
+impl From<line::Stage> for Part {
+    fn from(stage: line::Stage) -> Self {
+        match stage {
+            line::Stage::Program(command) => Part::Judged(Box::new(command)),
+            line::Stage::Statement {
+                statements,
+                redirections,
+            } => Part::Statements {
+                statements,
+                redirections,
+            },
+            line::Stage::Group {
+                steps,
+                subshell,
+                redirections,
+            } => Part::Group {
+                steps: steps.into_iter().map(Step::from).collect(),
+                subshell,
+                redirections,
+            },
+        }
+    }
+}
+
 fn step(term: Term) -> Fallible<Step> {
     let [connector, stages] = tuple(term)?;
     let connector = match word(connector)?.as_str() {
@@ -296,18 +425,26 @@ fn step(term: Term) -> Fallible<Step> {
         "or" => Connector::Or,
         other => return Err(format!("unknown connector {other}")),
     };
+    let stages = non_empty(list(stages, stage)?)?;
     Ok(Step {
         connector,
-        stages: non_empty(list(stages, stage)?)?,
+        negated: false,
+        timed: false,
+        parts: stages.into_iter().map(Part::Ready).collect(),
     })
 }
 
 fn stage(term: Term) -> Fallible<Stage> {
     let mut fields = Fields::of(term)?;
+    let own = fields.take("env", environment)?;
     let stage = Stage {
         arguments: fields.take("argv", |term| non_empty(list(term, text)?))?,
-        environment: fields.take("env", environment)?,
+        environment: own
+            .into_iter()
+            .map(|(name, value)| (name, Some(value)))
+            .collect(),
         redirections: fields.take("redirect", |term| list(term, redirection))?,
+        folder: None,
     };
     fields.finish()?;
     Ok(stage)
@@ -481,7 +618,10 @@ mod tests {
     #[test]
     fn reads_a_whole_spec() {
         let spec = Spec::from_term(Term::Map(term())).unwrap();
-        assert_eq!(spec.plan[0].stages[0].arguments, ["true"]);
+        let Part::Ready(stage) = &spec.plan[0].parts[0] else {
+            panic!()
+        };
+        assert_eq!(stage.arguments, ["true"]);
         assert_eq!(spec.policy.network, Network::Ports(vec![443]));
         assert_eq!(spec.limits.open_files, Some(64));
     }

@@ -12,9 +12,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
-use rustix::process::{Pid, Signal, WaitStatus};
+use rustix::process::{Pid, Signal};
+use security_core::path_boundary::Boundary;
 
 use crate::capture::{Budget, Capture};
 use crate::confine::{Confinement, Mode, Surroundings};
@@ -23,9 +25,9 @@ use crate::limits::Applied;
 use crate::repository::Repositories;
 use crate::repository::keeper::Keeper;
 use crate::scratch::Scratch;
+use crate::shell::{Machine, Outcome, Run, Shell, note_end};
 use crate::signals::Signals;
-use crate::spawn::{self, Failure};
-use crate::spec::{Connector, Spec, Stage, Step};
+use crate::spec::Spec;
 use crate::toolchain;
 use crate::tree;
 use crate::wire::{FrameReader, FrameWriter, Input, Term};
@@ -273,12 +275,13 @@ fn confine(
         (None, _) | (_, Mode::Off) => Repositories::default(),
         (Some(write), _) => Repositories::find(write, &homes),
     };
+    let runs_git = spec.runs_git();
     let surroundings = Surroundings {
         environment: &spec.environment,
         folder: &spec.folder,
         scratch: scratch.path(),
         repositories: &repositories,
-        runs_git: spec.runs_git(),
+        runs_git,
     };
     let confinement = Confinement::prepare(spec.policy.clone(), surroundings).map_err(refused)?;
     let missing = confinement.missing();
@@ -312,36 +315,11 @@ fn confine(
     // Within the fence mounts hold all but what git is given to write, and a folder around what is named: that can be
     // moved away with it.
     let mut compared = repositories.named;
-    if !fenced || spec.runs_git() {
+    if !fenced || runs_git {
         compared.extend(repositories.control);
     }
     let keeper = (!compared.is_empty()).then(|| Keeper::of(&compared));
     Ok((confinement, keeper))
-}
-
-/// How a command of the plan ended.
-enum Outcome {
-    Running(Pid),
-    Exited(i32),
-    Signaled(i32),
-    NotStarted { code: i32, message: String },
-}
-
-impl Outcome {
-    /// The exit code as a shell tells it.
-    fn code(&self) -> Option<i32> {
-        match self {
-            Self::Running(_) => None,
-            Self::Exited(code) | Self::NotStarted { code, .. } => Some(*code),
-            Self::Signaled(signal) => Some(128 + signal),
-        }
-    }
-}
-
-/// A command and how it ended.
-struct Run {
-    program: Vec<u8>,
-    outcome: Outcome,
 }
 
 /// A plan under way.
@@ -354,15 +332,14 @@ struct Job {
     reason: Reason,
     started: Instant,
     deadline: Option<Instant>,
-    steps: std::vec::IntoIter<Step>,
-    /// Every command so far; those from `current` on are of the pipeline under way.
+    shell: Shell,
+    /// The project of a judged line.
+    boundary: Option<Boundary>,
+    /// Every command so far.
     runs: Vec<Run>,
-    current: usize,
     /// Of the standard output, the standard error and the channel.
     captures: [Capture; 3],
     pipes: [Option<OwnedFd>; 3],
-    /// The writing ends, kept for the pipelines to come.
-    sinks: [OwnedFd; 2],
     channel: Option<OwnedFd>,
     failure: Option<String>,
     left: usize,
@@ -395,6 +372,20 @@ impl Job {
             // Only the reading ends: commands expect to write to a pipe that waits.
             set_nonblocking(pipe).map_err(|error| ("system", error.to_string()))?;
         }
+        let null = OFlags::RDWR | OFlags::CLOEXEC;
+        let null =
+            rustix::fs::open("/dev/null", null, rustix::fs::Mode::empty()).map_err(system)?;
+        let ends = [null, output_sink, errors_sink];
+        let (boundary, folder) = match spec.project.take() {
+            None => (None, String::new()),
+            Some((root, folder)) => {
+                let boundary = Boundary::open(&root);
+                (
+                    Some(boundary.map_err(|error| ("bad_spec", error.to_string()))?),
+                    folder,
+                )
+            }
+        };
         let started = Instant::now();
         let mut job = Self {
             limits: Arc::new(limits),
@@ -404,9 +395,9 @@ impl Job {
             reason: Reason::Finished,
             started,
             deadline: started.checked_add(spec.timeout),
-            steps: std::mem::take(&mut spec.plan).into_iter(),
+            shell: Shell::new(std::mem::take(&mut spec.plan), folder, ends),
+            boundary,
             runs: Vec::new(),
-            current: 0,
             captures: [
                 spec.budgets[0],
                 spec.budgets[1],
@@ -414,81 +405,48 @@ impl Job {
             ]
             .map(Capture::new),
             pipes: [Some(output), Some(errors), channel],
-            sinks: [output_sink, errors_sink],
             channel: channel_sink,
             failure: None,
             left: 0,
             spec,
         };
-        job.next_step();
+        job.go_on();
         Ok(job)
     }
 
-    /// Starts the next pipeline whose connector allows it, or ends the plan.
-    fn next_step(&mut self) {
-        loop {
-            let last = self.runs.last().and_then(|run| run.outcome.code());
-            let Some(step) = self.steps.find(|step| match (step.connector, last) {
-                (Connector::Then, _) | (_, None) => true,
-                (Connector::And, Some(code)) => code == 0,
-                (Connector::Or, Some(code)) => code != 0,
-            }) else {
-                return self.end(Reason::Finished);
-            };
-            self.current = self.runs.len();
-            if let Err(error) = self.start_pipeline(&step.stages) {
-                self.failure = Some(error);
-                return self.end(Reason::Finished);
-            }
-            if self.runs[self.current..]
-                .iter()
-                .any(|run| run.outcome.code().is_none())
-            {
-                return;
-            }
-        }
-    }
-
-    fn start_pipeline(&mut self, stages: &[Stage]) -> Result<(), String> {
-        let text = |error: io::Error| error.to_string();
-        let null = || {
-            let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
-            rustix::fs::open("/dev/null", flags, rustix::fs::Mode::empty())
-                .map_err(|error| text(error.into()))
+    /// Starts what can be started, or ends the plan.
+    fn go_on(&mut self) {
+        let Self {
+            shell,
+            spec,
+            limits,
+            confinement,
+            boundary,
+            channel,
+            runs,
+            captures,
+            ..
+        } = self;
+        let boundary = boundary.as_ref();
+        let [_, errors, _] = captures;
+        let channel = channel.as_ref();
+        let mut machine = Machine {
+            spec,
+            limits,
+            confinement,
+            boundary,
+            channel,
+            runs,
+            errors,
         };
-        let mut input = null()?;
-        for (place, stage) in stages.iter().enumerate() {
-            let (output, next) = if place + 1 == stages.len() {
-                (self.sinks[0].try_clone().map_err(text)?, None)
-            } else {
-                let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
-                    .map_err(|error| text(error.into()))?;
-                (write, Some(read))
-            };
-            let descriptors = [input, output, self.sinks[1].try_clone().map_err(text)?];
-            let outcome = match spawn::spawn(
-                stage,
-                descriptors,
-                self.channel.as_ref(),
-                &self.spec,
-                &self.limits,
-                &self.confinement,
-            ) {
-                Ok(pid) => Outcome::Running(pid),
-                Err(Failure::Command { code, message }) => {
-                    self.captures[1].push(format!("{message}\n").as_bytes());
-                    Outcome::NotStarted { code, message }
-                }
-                Err(Failure::Unsafe(message)) => return Err(message),
-            };
-            let program = stage.arguments[0].as_encoded_bytes().to_vec();
-            self.runs.push(Run { program, outcome });
-            input = match next {
-                Some(read) => read,
-                None => return Ok(()),
-            };
+        match shell.advance(&mut machine) {
+            Ok(false) => {}
+            Ok(true) => self.end(Reason::Finished),
+            Err(error) => {
+                self.failure = Some(error);
+                self.end(Reason::Finished);
+            }
         }
-        Ok(())
     }
 
     fn next_deadline(&self) -> Option<Instant> {
@@ -529,11 +487,8 @@ impl Job {
                 .is_some_and(|deadline| Instant::now() >= deadline)
             {
                 self.end(Reason::Timeout);
-            } else if self.runs[self.current..]
-                .iter()
-                .all(|run| run.outcome.code().is_some())
-            {
-                self.next_step();
+            } else {
+                self.go_on();
                 // What was just started may be the only thing alive.
                 alive = self.reap();
             }
@@ -638,16 +593,20 @@ impl Job {
             .map_or_else(Vec::new, |keeper| keeper.restore());
         let [output, errors, channel] = &mut self.captures;
 
+        let code = self.shell.last();
         let last = self.runs.last().map(|run| &run.outcome);
         let status = match (self.reason, last) {
             (Reason::Timeout, _) => "timeout",
             (Reason::Stopped | Reason::Abandoned, _) => "stopped",
-            (Reason::Finished, Some(Outcome::Signaled(_))) => "signaled",
+            (Reason::Finished, Some(Outcome::Signaled(signal))) if code == 128 + signal => {
+                "signaled"
+            }
             (Reason::Finished, _) => "exited",
         };
         Term::map([
             ("event", Term::text("done")),
             ("status", Term::text(status)),
+            ("exit_code", Term::Int(i64::from(code))),
             (
                 "stages",
                 Term::List(self.runs.iter().map(Run::report).collect()),
@@ -669,64 +628,4 @@ impl Job {
             ("processes_left", Term::count(self.left as u64)),
         ])
     }
-}
-
-impl Run {
-    fn report(&self) -> Term {
-        let (signal, error) = match &self.outcome {
-            Outcome::Signaled(number) => (Term::text(signal_name(*number)), Term::nil()),
-            Outcome::NotStarted { message, .. } => (Term::nil(), Term::text(message)),
-            _ => (Term::nil(), Term::nil()),
-        };
-        Term::map([
-            ("program", Term::Bytes(self.program.clone())),
-            (
-                "exit_code",
-                self.outcome
-                    .code()
-                    .map_or_else(Term::nil, |code| Term::Int(i64::from(code))),
-            ),
-            ("signal", signal),
-            ("error", error),
-        ])
-    }
-}
-
-fn signal_name(number: i32) -> String {
-    let name = match number {
-        libc::SIGHUP => "SIGHUP",
-        libc::SIGINT => "SIGINT",
-        libc::SIGQUIT => "SIGQUIT",
-        libc::SIGILL => "SIGILL",
-        libc::SIGTRAP => "SIGTRAP",
-        libc::SIGABRT => "SIGABRT",
-        libc::SIGBUS => "SIGBUS",
-        libc::SIGFPE => "SIGFPE",
-        libc::SIGKILL => "SIGKILL",
-        libc::SIGUSR1 => "SIGUSR1",
-        libc::SIGSEGV => "SIGSEGV",
-        libc::SIGUSR2 => "SIGUSR2",
-        libc::SIGPIPE => "SIGPIPE",
-        libc::SIGALRM => "SIGALRM",
-        libc::SIGTERM => "SIGTERM",
-        libc::SIGXCPU => "SIGXCPU",
-        libc::SIGXFSZ => "SIGXFSZ",
-        libc::SIGSYS => "SIGSYS",
-        other => return format!("SIG{other}"),
-    };
-    name.to_owned()
-}
-
-fn note_end(runs: &mut [Run], pid: Pid, status: WaitStatus) {
-    let Some(run) = runs
-        .iter_mut()
-        .find(|run| matches!(run.outcome, Outcome::Running(other) if other == pid))
-    else {
-        return;
-    };
-    run.outcome = match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Outcome::Exited(code),
-        (None, Some(signal)) => Outcome::Signaled(signal),
-        (None, None) => return,
-    };
 }

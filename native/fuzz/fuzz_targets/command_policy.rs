@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 use libfuzzer_sys::fuzz_target;
 use naive::{ROOT, stays_inside};
 use security_core::command_policy::{
-    BUILTINS, CommandPolicy, LAUNCHERS, MAX_LINE_BYTES, PathMode, Place, SHELLS, Target, Word,
+    BUILTINS, Command, CommandPolicy, JUDGED_LAUNCHERS, LAUNCHERS, List, MAX_LINE_BYTES, PathMode,
+    Place, Plan, Redirection, SHELLS, Stage, Statement, Step, Target, Word,
 };
 use security_core::mix_policy;
 use security_core::path_boundary::lexical::check_relative;
@@ -25,35 +26,38 @@ fn expands(line: &str) -> bool {
 }
 
 fuzz_target!(|text: &str| {
-    let policy = POLICY.get_or_init(CommandPolicy::new);
     let (cwd, line) = match text.split_once('\u{1}') {
         Some((cwd, line)) if check_relative(cwd).is_ok() => (cwd, line),
         _ => ("", text),
     };
+    for list in [List::Narrow, List::Wide] {
+        judge(line, cwd, list);
+    }
+});
+
+fn judge(line: &str, cwd: &str, list: List) {
+    let policy = POLICY.get_or_init(CommandPolicy::new);
     let place = Place {
         root: Some(ROOT),
         cwd,
         aliases: false,
+        list,
     };
     let aliases = Place {
         aliases: true,
         ..place
     };
     let lenient = policy.check(line, aliases);
-    let Ok(plan) = policy.check(line, place) else {
-        // All that knowing of aliases opens is a task of Mix that is not blocked.
-        for command in lenient
-            .iter()
-            .flat_map(|plan| &plan.steps)
-            .flat_map(|step| &step.commands)
-        {
-            if let Some(call) = &command.mix {
-                assert!(
-                    !mix_policy::BLOCKED.contains(&call.task.as_str()),
-                    "{line:?}"
-                );
-            }
+    // All that knowing of aliases opens is a task of Mix that is not blocked.
+    for command in lenient.iter().flat_map(|plan| plan.programs()) {
+        if let Some(call) = &command.mix {
+            assert!(
+                !mix_policy::BLOCKED.contains(&call.task.as_str()),
+                "{line:?}"
+            );
         }
+    }
+    let Ok(plan) = policy.check(line, place) else {
         return;
     };
     assert_eq!(lenient.as_ref(), Ok(&plan), "{line:?}");
@@ -63,48 +67,89 @@ fuzz_target!(|text: &str| {
         "{line:?} runs in {:?}",
         plan.cwd
     );
-    // Space at the end says nothing.
-    if line.len() < MAX_LINE_BYTES && !line.ends_with('\\') {
-        assert_eq!(
-            policy.check(&format!("{line} "), place).as_ref(),
-            Ok(&plan),
-            "{line:?}"
-        );
-    }
     // Without any quoting, nothing that a shell would expand can have been meant as itself.
-    if !line.contains(['\'', '"', '\\']) {
+    if list == List::Narrow && !line.contains(['\'', '"', '\\']) {
         assert!(
             !line.contains(['`', '(', ')']) && !expands(line),
             "{line:?}"
         );
     }
-    for command in plan.steps.iter().flat_map(|step| &step.commands) {
-        let Some(Word::Literal(name)) = command.argv.first() else {
-            panic!("{line:?} runs a program that only its pattern names");
-        };
-        for list in [SHELLS, LAUNCHERS, BUILTINS] {
-            assert!(!list.contains(&name.as_str()), "{line:?} runs {name:?}");
-        }
-        assert!(!name.contains('/'), "{line:?} runs {name:?}");
-        for path in &command.paths {
-            assert!(path.index < command.argv.len(), "{line:?}");
-            assert!(stays_inside(&path.path, ""), "{line:?}: {path:?}");
-            let git = path
-                .path
-                .split('/')
-                .any(|part| part.eq_ignore_ascii_case(".git"));
-            assert!(
-                !git || path.mode == PathMode::Read,
-                "{line:?} changes {path:?}"
-            );
-        }
-        for redirection in &command.redirections {
-            assert!(redirection.fd <= 2);
-            if let Target::Read(path) | Target::Write(path) | Target::Append(path) =
-                &redirection.target
-            {
-                assert!(stays_inside(path, ""), "{line:?}: {path:?}");
+    // The runner reads what was judged.
+    let text = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+    look_at_steps(&plan.steps, line, list);
+    for command in plan.programs() {
+        look_at(command, line, list);
+    }
+}
+
+fn look_at_steps(steps: &[Step], line: &str, list: List) {
+    for stage in steps.iter().flat_map(|step| &step.stages) {
+        match stage {
+            Stage::Program(_) => {}
+            Stage::Statement {
+                statements,
+                redirections,
+            } => {
+                assert!(list == List::Wide, "{line:?}");
+                look_at_redirections(redirections, line);
+                for statement in statements {
+                    if let Statement::Cd { folder, .. } = statement {
+                        assert!(stays_inside(folder, ""), "{line:?}");
+                    }
+                }
+            }
+            Stage::Group {
+                steps,
+                redirections,
+                ..
+            } => {
+                assert!(list == List::Wide, "{line:?}");
+                look_at_redirections(redirections, line);
+                look_at_steps(steps, line, list);
             }
         }
     }
-});
+}
+
+fn look_at(command: &Command, line: &str, list: List) {
+    let Some(Word::Literal(name)) = command.argv.first() else {
+        panic!("{line:?} runs a program that only its pattern names");
+    };
+    let name = name.as_str();
+    assert!(
+        !SHELLS.contains(&name) && !BUILTINS.contains(&name),
+        "{line:?} runs {name:?}"
+    );
+    let judged = list == List::Wide && JUDGED_LAUNCHERS.contains(&name);
+    assert!(
+        judged || !LAUNCHERS.contains(&name),
+        "{line:?} runs {name:?}"
+    );
+    assert!(!name.contains('/'), "{line:?} runs {name:?}");
+    assert!(stays_inside(&command.cwd, ""), "{line:?}");
+    for path in &command.paths {
+        assert!(path.index < command.argv.len(), "{line:?}");
+        assert!(stays_inside(&path.path, ""), "{line:?}: {path:?}");
+        let git = path
+            .path
+            .split('/')
+            .any(|part| part.eq_ignore_ascii_case(".git"));
+        assert!(
+            !git || path.mode == PathMode::Read,
+            "{line:?} changes {path:?}"
+        );
+    }
+    look_at_redirections(&command.redirections, line);
+}
+
+fn look_at_redirections(redirections: &[Redirection], line: &str) {
+    for redirection in redirections {
+        assert!(redirection.fd <= 2);
+        if let Target::Read(path) | Target::Write(path) | Target::Append(path) =
+            &redirection.target
+        {
+            assert!(stays_inside(path, ""), "{line:?}: {path:?}");
+        }
+    }
+}

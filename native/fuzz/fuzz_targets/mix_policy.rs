@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use security_core::mix_policy::{BLOCKED, MixPolicy, split_step};
+use security_core::mix_policy::{BLOCKED, List, MixPolicy, split_step};
 
 static POLICY: OnceLock<MixPolicy> = OnceLock::new();
 
@@ -21,6 +21,9 @@ fuzz_target!(|text: &str| {
         );
         // Each task is reachable with any environment that is allowed at all, and the answer does not change.
         assert!(policy.check(task, &arguments, Some("test")).is_ok());
+    }
+    if policy.check_in(List::Wide, task, &arguments, None).is_ok() {
+        assert!(!BLOCKED.contains(&task), "{task} is blocked");
     }
     if let Some(words) = split_step(task) {
         let _ = words

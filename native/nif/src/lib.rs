@@ -77,12 +77,6 @@ mod atoms {
         flag,
         // command plans
         denied,
-        then,
-        and_ = "and",
-        or_ = "or",
-        read,
-        append,
-        same,
         integer,
         text,
         path,

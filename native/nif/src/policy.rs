@@ -5,10 +5,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustler::{
-    Atom, Binary, Encoder, Env, NewBinary, NifMap, NifResult, Resource, ResourceArc, Term,
+    Atom, Binary, Encoder, Env, NewBinary, NifMap, NifResult, Resource, ResourceArc, SerdeTerm,
+    Term,
 };
 use security_core::mix_policy::{
-    Alias, AliasStep, Arguments, Denial, MixPolicy, Positional, Switch, TaskGrammar, Value,
+    Alias, AliasStep, Arguments, Denial, List, MixPolicy, Positional, Switch, TaskGrammar, Value,
 };
 use security_core::path_boundary::{Boundary, BoundaryError};
 
@@ -88,25 +89,13 @@ fn mix_policy_new(settings: PolicySettings) -> NifResult<ResourceArc<Policy>> {
     Ok(ResourceArc::new(Policy(policy)))
 }
 
-/// A denial as `{kind, task, argument, reason, allowed, {alias, step} | nil}`.
-pub fn denial_fields<'a>(env: Env<'a>, denial: &Denial) -> Term<'a> {
-    let place = denial
-        .alias
-        .as_ref()
-        .map(|place| (place.name.clone(), place.step as u64));
-    (
-        denial.kind.as_str(),
-        denial.task.as_str(),
-        denial.argument.as_deref(),
-        denial.reason.as_str(),
-        denial.allowed.clone(),
-        place,
-    )
-        .encode(env)
+/// The list of commands and tasks that is in force.
+pub fn list(wide: bool) -> List {
+    if wide { List::Wide } else { List::Narrow }
 }
 
 fn denial_term<'a>(env: Env<'a>, denial: &Denial) -> Term<'a> {
-    (atoms::error(), denial_fields(env, denial)).encode(env)
+    (atoms::error(), SerdeTerm(denial)).encode(env)
 }
 
 fn check<'a>(
@@ -158,6 +147,7 @@ fn mix_policy_expand<'a>(
     arguments: Vec<&'a str>,
     mix_env: Option<&'a str>,
     aliases: Vec<(String, Vec<Option<String>>)>,
+    wide: bool,
 ) -> Term<'a> {
     let aliases: Vec<Alias> = aliases
         .into_iter()
@@ -169,7 +159,10 @@ fn mix_policy_expand<'a>(
                 .collect(),
         })
         .collect();
-    match policy.0.check_expanded(task, &arguments, mix_env, &aliases) {
+    match policy
+        .0
+        .check_expanded(list(wide), task, &arguments, mix_env, &aliases)
+    {
         Ok(steps) => {
             let steps: Vec<_> = steps
                 .into_iter()

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use security_core::mix_policy::{
-    Alias, AliasStep, Arguments, DenialKind, MixPolicy, Reason, TaskGrammar, split_step,
+    Alias, AliasStep, Arguments, DenialKind, List, MixPolicy, Reason, TaskGrammar, split_step,
 };
 use serde::Deserialize;
 
@@ -25,6 +25,15 @@ fn vectors() -> Vec<Vector> {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
+/// The name of a kind in other languages.
+fn name(kind: DenialKind) -> String {
+    serde_json::to_value(kind)
+        .unwrap()
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
 #[test]
 fn every_vector_is_decided_as_written() {
     let policy = MixPolicy::new();
@@ -34,7 +43,7 @@ fn every_vector_is_decided_as_written() {
             let got = policy.check(&v.task, &v.args, v.env.as_deref());
             let right = match &got {
                 Ok(()) => v.allow,
-                Err(denial) => !v.allow && v.kind.as_deref() == Some(denial.kind.as_str()),
+                Err(denial) => !v.allow && v.kind == Some(name(denial.kind)),
             };
             (!right).then(|| {
                 format!(
@@ -84,8 +93,8 @@ fn a_denial_names_the_argument_and_what_is_allowed() {
 
     let denial = policy.check::<&str>("test", &[], Some("prod")).unwrap_err();
     assert_eq!(
-        (denial.task.as_str(), denial.allowed),
-        ("test", vec!["dev".to_owned(), "test".to_owned()])
+        (denial.task.as_deref(), denial.allowed),
+        (Some("test"), vec!["dev".to_owned(), "test".to_owned()])
     );
 }
 
@@ -172,7 +181,7 @@ fn alias(name: &str, steps: &[&str]) -> Alias {
 
 fn expanded(policy: &MixPolicy, task: &str, args: &[&str], aliases: &[Alias]) -> Vec<String> {
     policy
-        .check_expanded(task, args, Some("test"), aliases)
+        .check_expanded(List::Narrow, task, args, Some("test"), aliases)
         .unwrap()
         .into_iter()
         .map(|step| {
@@ -252,7 +261,7 @@ fn a_step_is_judged_like_a_call() {
     ] {
         let aliases = [alias("test", &["compile", step, "test"])];
         let denial = policy
-            .check_expanded::<&str>("test", &[], None, &aliases)
+            .check_expanded::<&str>(List::Narrow, "test", &[], None, &aliases)
             .unwrap_err();
         assert_eq!(denial.kind, kind, "{step}");
         let place = denial.alias.unwrap();
@@ -267,7 +276,7 @@ fn arguments_reach_the_step_that_mix_gives_them_to() {
     let last = [alias("t", &["compile", "test"])];
     assert_eq!(
         policy
-            .check_expanded("t", &args, None, &last)
+            .check_expanded(List::Narrow, "t", &args, None, &last)
             .unwrap_err()
             .kind,
         DenialKind::OptionRefused
@@ -298,7 +307,7 @@ fn a_function_needs_a_trusted_alias() {
     let blocked = [alias("release", &["compile"])];
     let denial = policy
         .trust_alias("release")
-        .check_expanded::<&str>("release", &[], None, &blocked)
+        .check_expanded::<&str>(List::Narrow, "release", &[], None, &blocked)
         .unwrap_err();
     assert_eq!(
         denial.kind,
@@ -312,11 +321,11 @@ fn aliases_that_name_each_other_end() {
     let policy = MixPolicy::new();
     let aliases = [alias("a", &["b"]), alias("b", &["a"])];
     let denial = policy
-        .check_expanded::<&str>("a", &[], None, &aliases)
+        .check_expanded::<&str>(List::Narrow, "a", &[], None, &aliases)
         .unwrap_err();
     assert_eq!(
-        (denial.kind, denial.task.as_str()),
-        (DenialKind::TaskNotAllowed, "a")
+        (denial.kind, denial.task.as_deref()),
+        (DenialKind::TaskNotAllowed, Some("a"))
     );
 
     let chain: Vec<Alias> = (0..5000)
@@ -324,12 +333,12 @@ fn aliases_that_name_each_other_end() {
         .collect();
     assert!(
         policy
-            .check_expanded::<&str>("a0", &[], None, &chain)
+            .check_expanded::<&str>(List::Narrow, "a0", &[], None, &chain)
             .is_err()
     );
     let wide = [alias("w", &["compile"; 300])];
     let denial = policy
-        .check_expanded::<&str>("w", &[], None, &wide)
+        .check_expanded::<&str>(List::Narrow, "w", &[], None, &wide)
         .unwrap_err();
     assert_eq!(denial.kind, DenialKind::AliasTooLong);
 }
@@ -338,7 +347,7 @@ fn aliases_that_name_each_other_end() {
 fn an_alias_of_a_task_that_mix_runs_on_its_own_counts_too() {
     let aliases = [alias("compile", &["cmd make", "compile"])];
     let denial = MixPolicy::new()
-        .check_expanded::<&str>("test", &[], None, &aliases)
+        .check_expanded::<&str>(List::Narrow, "test", &[], None, &aliases)
         .unwrap_err();
     assert_eq!(
         (denial.kind, denial.alias.unwrap().name.as_str()),
@@ -346,7 +355,7 @@ fn an_alias_of_a_task_that_mix_runs_on_its_own_counts_too() {
     );
     assert!(
         MixPolicy::new()
-            .check_expanded::<&str>("deps.tree", &[], None, &aliases)
+            .check_expanded::<&str>(List::Narrow, "deps.tree", &[], None, &aliases)
             .is_ok(),
         "it compiles nothing"
     );
@@ -457,6 +466,69 @@ proptest! {
         let policy = MixPolicy::new();
         let _ = policy.check(&task, &args, None);
         let _ = policy.check("format", &args, None);
-        let _ = policy.check_expanded(&task, &args, None, &[alias(&task, &[&step, "test"])]);
+        let _ = policy.check_expanded(List::Narrow, &task, &args, None, &[alias(&task, &[&step, "test"])]);
     }
+}
+
+#[test]
+fn the_wide_list_takes_what_an_engineer_types_and_no_code_in_the_line() {
+    let policy = MixPolicy::new();
+    let check = |line: &str| {
+        let mut words = line.split(' ').map(str::to_owned);
+        let task = words.next().unwrap();
+        let args: Vec<String> = words.collect();
+        let wide = policy.check_in(List::Wide, &task, &args, None);
+        let narrow = policy.check_in(List::Narrow, &task, &args, None);
+        (wide.map_err(|d| d.kind), narrow.is_ok())
+    };
+    for line in [
+        "deps",
+        "xref graph --format stats",
+        "clean",
+        "app.tree",
+        "phx.routes",
+        "ecto.migrate",
+        "ecto.gen.migration add_users",
+        "phx.gen.html Blog Post posts title:string",
+        "run priv/seeds.exs",
+        "run --no-halt",
+        "hex.outdated",
+        "phx.server",
+        "ecto.rollback -n 1",
+        "new my_app --sup",
+    ] {
+        assert_eq!(check(line), (Ok(()), false), "{line}");
+    }
+    use DenialKind::{AbsolutePathBlocked, OptionRefused, TaskBlocked};
+    for (line, kind) in [
+        ("release", TaskBlocked),
+        ("do compile", TaskBlocked),
+        ("ecto.drop", TaskBlocked),
+        ("deps.update jason", TaskBlocked),
+        ("cmd ls", TaskBlocked),
+        ("eval 1", TaskBlocked),
+        ("archive.install x", TaskBlocked),
+        ("local.public_keys", TaskBlocked),
+        ("hex.user auth", TaskBlocked),
+        ("run -e 1", OptionRefused),
+        ("run --eval 1", OptionRefused),
+        ("run /tmp/x.exs", AbsolutePathBlocked),
+        ("phx.server -e 1", OptionRefused),
+        ("profile.fprof --eval=1", OptionRefused),
+        ("xref graph --output=/tmp/x", AbsolutePathBlocked),
+        ("test -r x.exs", OptionRefused),
+    ] {
+        assert_eq!(check(line).0, Err(kind), "{line}");
+    }
+    // An alias of the project may use what the wide list has.
+    let aliases = [Alias {
+        name: "setup".into(),
+        steps: vec![AliasStep::Task("run priv/seeds.exs".into())],
+    }];
+    let expand = |list| {
+        policy
+            .check_expanded::<&str>(list, "setup", &[], None, &aliases)
+            .is_ok()
+    };
+    assert!(expand(List::Wide) && !expand(List::Narrow));
 }

@@ -100,6 +100,9 @@ defmodule JidoCode.Tools.Command.Options do
 
   defp plan([], _cd), do: invalid("the command is empty")
 
+  # What the command policy wrote, for the runner alone to read.
+  defp plan({:line, line}, _cd) when is_binary(line), do: line
+
   defp plan(command, cd) when is_list(command) do
     if single?(command), do: [{:then, [stage(command, cd)]}], else: Enum.map(command, &step(&1, cd))
   end

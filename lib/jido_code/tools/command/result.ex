@@ -100,14 +100,14 @@ defmodule JidoCode.Tools.Command.Result do
       end
 
     status = Map.fetch!(@statuses, report["status"])
-    last = List.last(stages)
     own_end? = status in [:exited, :signaled]
+    last = List.last(stages)
 
     {:ok,
      %__MODULE__{
        status: status,
-       exit_code: if(own_end?, do: last.exit_code),
-       signal: last.signal,
+       exit_code: if(own_end?, do: report["exit_code"]),
+       signal: last && last.signal,
        stdout: Output.from_report(report["stdout"]),
        stderr: Output.from_report(report["stderr"]),
        channel: Output.from_report(report["channel"]),

@@ -37,11 +37,12 @@ defmodule JidoCode.Tools.Handlers.BashExecute do
       label: {:argument, "command"},
       description:
         "Run a command line in the project and get stdout, stderr and the exit code. Commands can be joined by |, &&, || " <>
-          "and ;, with redirections to files inside the project. No shell runs it: no variables, substitutions, loops or " <>
-          "background jobs. Allowed are text and file tools (cat, head, tail, ls, wc, sort, uniq, diff, cut, grep, rg, find, " <>
-          "cp, mv, mkdir, rm, touch, ...), git (local subcommands), mix (tasks of mix_task), rebar3, cargo, npm, make, and " <>
-          "elixir, erl, node, python3 to run a file of the project. Paths stay inside the project. For tests prefer " <>
-          "run_exunit, to search prefer grep_search, for servers and long jobs use bash_background.",
+          "and ;, with redirections to files inside the project. No shell runs it: no substitutions, loops or background " <>
+          "jobs. Allowed are text and file tools (cat, head, tail, ls, wc, sort, uniq, diff, cut, grep, rg, find, cp, mv, " <>
+          "mkdir, rm, touch, ...), git (local subcommands), mix, rebar3, cargo, npm, make, and elixir, erl, node, python3 to " <>
+          "run a file of the project; where commands run in a fence also sed, awk, jq, xargs, tee, find -exec, subshells, " <>
+          "here-documents, cd, export and $?. Paths stay inside the project. For tests prefer run_exunit, to search prefer " <>
+          "grep_search, for servers and long jobs use bash_background.",
       parameters: [
         %{
           name: "command",

@@ -21,9 +21,10 @@ defmodule JidoCode.Tools.Project.Line do
   def prepare(tool, line, folder, context, deadline) do
     with {:ok, root} <- root(context),
          {:ok, folder} <- folder(root, folder),
-         {:ok, plan} <- CommandPolicy.plan(line, root, folder, aliases: true),
-         :ok <- approve_mix(plan, deadline) do
-      {:ok, {plan.steps, options(tool, plan, root)}}
+         list = CommandPolicy.list(),
+         {:ok, plan} <- CommandPolicy.plan(line, root, folder, aliases: true, list: list),
+         :ok <- approve_mix(plan, list, root, deadline) do
+      {:ok, {plan.line, options(tool, plan, root)}}
     end
   end
 
@@ -43,17 +44,24 @@ defmodule JidoCode.Tools.Project.Line do
   end
 
   # Mix reads the project of the folder it runs in.
-  defp approve_mix(plan, deadline) do
-    Enum.reduce_while(plan.mix, :ok, fn {task, args, env}, :ok ->
-      env = env || "dev"
+  defp approve_mix(plan, list, root, deadline) do
+    Enum.reduce_while(plan.mix, :ok, fn call, :ok ->
+      env = call.env || "dev"
 
-      with {:ok, facts} <- Project.Mix.facts(plan.cwd, env, deadline),
-           :ok <- Project.Mix.approve(task, args, env, facts) do
+      with {:ok, facts} <- mix_facts(list, Path.join(root, call.cwd), env, deadline),
+           :ok <- Project.Mix.approve(call.task, call.args, env, facts, list) do
         {:cont, :ok}
       else
         error -> {:halt, error}
       end
     end)
+  end
+
+  # Outside a project Mix has no aliases: `mix new` makes one, and a folder that the line makes has none yet.
+  defp mix_facts(list, folder, env, deadline) do
+    if list == :wide and not Project.Mix.project?(folder),
+      do: {:ok, Project.Mix.no_facts()},
+      else: Project.Mix.facts(folder, env, deadline)
   end
 
   defp options(tool, plan, root) do
@@ -62,7 +70,7 @@ defmodule JidoCode.Tools.Project.Line do
 
     Places.options(root, env) ++
       [
-        cd: plan.cwd,
+        cd: Path.join(root, plan.folder),
         network: Map.get(Map.new(Config.get(:tool_network)), tool, plan.network),
         confinement: Config.get(:command_confinement)
       ]

@@ -54,6 +54,10 @@ defmodule JidoCode.Tools.Project.Mix do
   @spec project?(String.t()) :: boolean()
   def project?(root), do: File.regular?(Path.join(root, "mix.exs"))
 
+  @doc "What a folder without a project declares."
+  @spec no_facts() :: facts()
+  def no_facts, do: %{aliases: [], apps: [], test_paths: nil}
+
   defp read_facts(root, env, deadline) do
     options = [
       cd: root,
@@ -120,10 +124,10 @@ defmodule JidoCode.Tools.Project.Mix do
   @doc """
   Judges a call by the policy, the aliases of the project and of an umbrella's applications included.
   """
-  @spec approve(String.t(), [String.t()], String.t(), facts()) :: :ok | {:error, String.t()}
-  def approve(task, args, env, facts) do
-    with {:ok, steps} <- MixPolicy.expand(task, args, env, facts.aliases),
-         :ok <- approve_in_apps(steps, env, facts.apps) do
+  @spec approve(String.t(), [String.t()], String.t(), facts(), :narrow | :wide) :: :ok | {:error, String.t()}
+  def approve(task, args, env, facts, list \\ :narrow) do
+    with {:ok, steps} <- MixPolicy.expand(task, args, env, facts.aliases, list),
+         :ok <- approve_in_apps(steps, env, facts.apps, list) do
       :ok
     else
       {:error, denial} -> {:error, MixPolicy.format(denial)}
@@ -131,10 +135,10 @@ defmodule JidoCode.Tools.Project.Mix do
   end
 
   # Mix runs most tasks in each application, by the aliases there. `compile` stands for tasks that compile and are on no list.
-  defp approve_in_apps(steps, env, apps) do
+  defp approve_in_apps(steps, env, apps, list) do
     calls = for({task, args, _alias} <- steps, task != "", do: {task, args}) ++ [{"compile", []}]
 
-    for(aliases <- apps, {task, args} <- calls, do: MixPolicy.expand(task, args, env, aliases))
+    for(aliases <- apps, {task, args} <- calls, do: MixPolicy.expand(task, args, env, aliases, list))
     |> Enum.find(:ok, &refused_alias?/1)
   end
 

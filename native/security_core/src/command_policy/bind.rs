@@ -2,30 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::grammar::{PathMode, names_git};
+use super::grammar::PathMode;
+use super::value::{join, names_git};
 use super::word::Word;
-use super::{Command, Connector, Hardening, MixCall, Network, PathArg, Plan, Target, glob};
+use super::{Command, Plan, Redirection, Stage, Step, Target, glob};
 use crate::path_boundary::{Boundary, BoundaryError, Resolved};
-
-/// A plan ready to be run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BoundPlan {
-    /// The folder it runs in.
-    pub cwd: PathBuf,
-    /// The pipelines.
-    pub steps: Vec<BoundStep>,
-}
-
-/// A pipeline ready to be run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BoundStep {
-    /// When it runs, given how the last pipeline that ran ended.
-    pub connector: Connector,
-    /// Whether its exit code is turned around.
-    pub negated: bool,
-    /// The commands; each one's output is the next one's input.
-    pub commands: Vec<BoundCommand>,
-}
 
 /// A program with its arguments, ready to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,12 +15,6 @@ pub struct BoundCommand {
     pub argv: Vec<String>,
     /// Redirections, in the order in which they apply.
     pub redirections: Vec<BoundRedirection>,
-    /// The network it needs.
-    pub network: Network,
-    /// What its environment must hold.
-    pub hardening: Hardening,
-    /// The call, when it is `mix`.
-    pub mix: Option<MixCall>,
 }
 
 /// A redirection whose file is known.
@@ -51,7 +26,8 @@ pub struct BoundRedirection {
     pub target: BoundTarget,
 }
 
-/// The target of a redirection, with links followed. It holds at this moment: open it so that no link is followed any more.
+/// The target of a redirection, with links followed. It holds at this moment: open it so that no
+/// link is followed any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BoundTarget {
     /// A file that is read.
@@ -64,6 +40,8 @@ pub enum BoundTarget {
     Descriptor(u8),
     /// The null device.
     Null,
+    /// Text that is read.
+    Text(String),
 }
 
 /// Why a plan can't be bound.
@@ -139,50 +117,106 @@ impl std::error::Error for BindError {
 }
 
 impl Plan {
-    /// Checks every path of the plan on disk and expands its patterns.
-    pub fn bind(self, boundary: &Boundary) -> Result<BoundPlan, BindError> {
+    /// Checks every path of the plan on disk and expands its patterns, as far as they can be told
+    /// before it runs.
+    pub fn bind(&self, boundary: &Boundary) -> Result<Vec<BoundCommand>, BindError> {
         let cwd = follow(boundary, "cd", &self.cwd, PathMode::Read)?;
         if !cwd.is_dir {
-            return Err(BindError::NoDirectory { path: self.cwd });
+            return Err(BindError::NoDirectory {
+                path: self.cwd.clone(),
+            });
         }
-        let steps = self.steps.into_iter().map(|step| {
-            let commands = step
-                .commands
-                .into_iter()
-                .map(|command| bind_command(boundary, command));
-            Ok(BoundStep {
-                connector: step.connector,
-                negated: step.negated,
-                commands: commands.collect::<Result<_, _>>()?,
-            })
-        });
-        Ok(BoundPlan {
-            steps: steps.collect::<Result<_, BindError>>()?,
-            cwd: cwd.absolute,
+        let mut bound = Vec::new();
+        bind_steps(&self.steps, boundary, &mut bound)?;
+        Ok(bound)
+    }
+}
+
+fn bind_steps(
+    steps: &[Step],
+    boundary: &Boundary,
+    bound: &mut Vec<BoundCommand>,
+) -> Result<(), BindError> {
+    for stage in steps.iter().flat_map(|step| &step.stages) {
+        match stage {
+            Stage::Program(command) => bound.push(command.bind(boundary, 0)?),
+            Stage::Statement { redirections, .. } => {
+                bind_redirections(redirections, boundary, "redirection")?;
+            }
+            Stage::Group {
+                steps,
+                redirections,
+                ..
+            } => {
+                bind_redirections(redirections, boundary, "redirection")?;
+                bind_steps(steps, boundary, bound)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Command {
+    /// Follows its paths to where they lead now, and puts names in the place of patterns and `last`
+    /// in the place of `$?`.
+    pub fn bind(&self, boundary: &Boundary, last: i32) -> Result<BoundCommand, BindError> {
+        let name = self.argv.first().map_or("", Word::text);
+        let mut argv = Vec::with_capacity(self.argv.len());
+        for (index, word) in self.argv.iter().enumerate() {
+            let paths = || self.paths.iter().filter(|path| path.index == index);
+            match word {
+                Word::Glob { pattern, text } => {
+                    let names = self.expand(boundary, name, pattern, text)?;
+                    for (path, found) in
+                        paths().flat_map(|path| names.iter().map(move |f| (path, f)))
+                    {
+                        follow(boundary, name, &join(&path.base, found), path.mode)?;
+                    }
+                    argv.extend(if names.is_empty() {
+                        vec![text.clone()]
+                    } else {
+                        names
+                    });
+                }
+                Word::Literal(text) => {
+                    for path in paths() {
+                        follow(boundary, name, &path.path, path.mode)?;
+                    }
+                    argv.push(text.clone());
+                }
+                Word::Status { pieces, .. } => argv.push(pieces.join(&last.to_string())),
+            }
+        }
+        let redirections = bind_redirections(&self.redirections, boundary, name)?;
+        Ok(BoundCommand { argv, redirections })
+    }
+
+    /// The names that a pattern becomes; none stands for itself, as in a shell.
+    fn expand(
+        &self,
+        boundary: &Boundary,
+        command: &str,
+        pattern: &str,
+        text: &str,
+    ) -> Result<Vec<String>, BindError> {
+        glob::expand(boundary, &self.cwd, pattern).map_err(|glob::TooMany| {
+            BindError::TooManyMatches {
+                command: command.to_owned(),
+                pattern: text.to_owned(),
+            }
         })
     }
 }
 
-fn bind_command(boundary: &Boundary, command: Command) -> Result<BoundCommand, BindError> {
-    let name = command.argv.first().map_or("", Word::text).to_owned();
-    let mut argv = Vec::with_capacity(command.argv.len());
-    for (index, word) in command.argv.into_iter().enumerate() {
-        let paths = command.paths.iter().filter(|path| path.index == index);
-        match word {
-            Word::Literal(text) => {
-                for path in paths {
-                    follow(boundary, &name, &path.path, path.mode)?;
-                }
-                argv.push(text);
-            }
-            Word::Glob { pattern, text } => {
-                argv.extend(expand(boundary, &name, &pattern, text, paths)?)
-            }
-        }
-    }
-    let redirections = command.redirections.into_iter().map(|redirection| {
+/// Follows the files of redirections to where they lead now.
+pub fn bind_redirections(
+    redirections: &[Redirection],
+    boundary: &Boundary,
+    command: &str,
+) -> Result<Vec<BoundRedirection>, BindError> {
+    let bound = redirections.iter().map(|redirection| {
         let file = |path: &str, mode| {
-            follow(boundary, &name, path, mode).map(|resolved| resolved.absolute)
+            follow(boundary, command, path, mode).map(|resolved| resolved.absolute)
         };
         let target = match &redirection.target {
             Target::Read(path) => BoundTarget::Read(file(path, PathMode::Read)?),
@@ -190,51 +224,14 @@ fn bind_command(boundary: &Boundary, command: Command) -> Result<BoundCommand, B
             Target::Append(path) => BoundTarget::Append(file(path, PathMode::Write)?),
             Target::Descriptor(fd) => BoundTarget::Descriptor(*fd),
             Target::Null => BoundTarget::Null,
+            Target::Text(text) => BoundTarget::Text(text.clone()),
         };
         Ok(BoundRedirection {
             fd: redirection.fd,
             target,
         })
     });
-    let redirections = redirections.collect::<Result<_, BindError>>()?;
-    Ok(BoundCommand {
-        argv,
-        redirections,
-        network: command.network,
-        hardening: command.hardening,
-        mix: command.mix,
-    })
-}
-
-/// The names that a pattern becomes; itself when there are none, as in a shell.
-fn expand<'a>(
-    boundary: &Boundary,
-    command: &str,
-    pattern: &str,
-    text: String,
-    paths: impl Iterator<Item = &'a PathArg>,
-) -> Result<Vec<String>, BindError> {
-    let mut names = Vec::new();
-    for path in paths {
-        names = glob::expand(boundary, &path.base, pattern).map_err(|glob::TooMany| {
-            BindError::TooManyMatches {
-                command: command.to_owned(),
-                pattern: text.clone(),
-            }
-        })?;
-        for name in &names {
-            follow(
-                boundary,
-                command,
-                &super::grammar::join(&path.base, name),
-                path.mode,
-            )?;
-        }
-    }
-    if names.is_empty() {
-        names.push(text);
-    }
-    Ok(names)
+    bound.collect()
 }
 
 fn follow(

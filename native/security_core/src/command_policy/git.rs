@@ -1,4 +1,5 @@
-//! Git: the subcommands that work on the local repository, and those that talk to others, which are off by default.
+//! Git: the subcommands that work on the local repository, and those that talk to others, which are
+//! off by default.
 
 use super::Reason::{
     ChangesSettings, EvaluatesCode, LeavesProject, RunsProgram, WaitsForInput, WritesFile,
@@ -16,17 +17,29 @@ fn command(name: &'static str) -> CommandGrammar {
     CommandGrammar::new(name)
 }
 
-/// Options of everything that shows differences. A repository may name programs to show them with; these are switched off whatever it says.
+/// Options of everything that shows differences. A repository may name programs to show them with;
+/// these are switched off whatever it says.
 fn diff_options(grammar: CommandGrammar) -> CommandGrammar {
     grammar
         .flags(
-            "p u s R w b a W z patch no-patch raw numstat shortstat summary name-only name-status no-color ignore-all-space ignore-space-change \
-             ignore-space-at-eol ignore-cr-at-eol ignore-blank-lines function-context minimal patience histogram full-index binary check exit-code \
-             quiet text no-renames pickaxe-all pickaxe-regex no-prefix no-ext-diff no-textconv patch-with-stat compact-summary cc c no-indent-heuristic",
+            "p u s R w b a W z patch no-patch raw numstat shortstat summary name-only \
+                 name-status no-color ignore-all-space ignore-space-change \
+             ignore-space-at-eol ignore-cr-at-eol ignore-blank-lines function-context minimal \
+             patience histogram full-index binary check exit-code \
+             quiet text no-renames pickaxe-all pickaxe-regex no-prefix no-ext-diff no-textconv \
+             patch-with-stat compact-summary cc c no-indent-heuristic",
         )
-        .may_take("stat dirstat color word-diff color-words abbrev relative submodule ignore-submodules M C B find-renames find-copies color-moved X", Text)
+        .may_take(
+            "stat dirstat color word-diff color-words abbrev relative submodule \
+             ignore-submodules M C B find-renames find-copies color-moved X",
+            Text,
+        )
         .takes("U unified inter-hunk-context l", Number)
-        .takes("S G diff-filter diff-algorithm word-diff-regex anchored src-prefix dst-prefix line-prefix ws-error-highlight", Text)
+        .takes(
+            "S G diff-filter diff-algorithm word-diff-regex anchored src-prefix dst-prefix \
+             line-prefix ws-error-highlight",
+            Text,
+        )
         .takes("diff-merges", Name)
         .refuses("ext-diff textconv", RunsProgram)
         .refuses("output", WritesFile)
@@ -37,14 +50,28 @@ fn log_options(grammar: CommandGrammar) -> CommandGrammar {
     grammar
         .with(diff_options)
         .flags(
-            "i E F P q m oneline all graph no-graph follow merges no-merges first-parent reverse abbrev-commit no-abbrev-commit full-history \
-             left-right left-only right-only cherry cherry-pick cherry-mark topo-order date-order author-date-order simplify-merges \
-             simplify-by-decoration ancestry-path walk-reflogs g source no-decorate no-notes invert-grep all-match regexp-ignore-case boundary parents \
-             children no-walk do-walk full-diff no-mailmap use-mailmap no-expand-tabs relative-date show-pulls sparse dense reflog not bisect merge",
+            "i E F P q m oneline all graph no-graph follow merges no-merges first-parent \
+                 reverse abbrev-commit no-abbrev-commit full-history \
+             left-right left-only right-only cherry cherry-pick cherry-mark topo-order \
+             date-order author-date-order simplify-merges \
+             simplify-by-decoration ancestry-path walk-reflogs g source no-decorate no-notes \
+             invert-grep all-match regexp-ignore-case boundary parents \
+             children no-walk do-walk full-diff no-mailmap use-mailmap no-expand-tabs \
+             relative-date show-pulls sparse dense reflog not bisect merge",
         )
-        .may_take("branches tags remotes decorate show-linear-break expand-tabs notes", Text)
-        .takes("n max-count skip min-parents max-parents max-age min-age", Number)
-        .takes("since after until before author committer grep glob exclude date encoding decorate-refs decorate-refs-exclude", Text)
+        .may_take(
+            "branches tags remotes decorate show-linear-break expand-tabs notes",
+            Text,
+        )
+        .takes(
+            "n max-count skip min-parents max-parents max-age min-age",
+            Number,
+        )
+        .takes(
+            "since after until before author committer grep glob exclude date encoding \
+             decorate-refs decorate-refs-exclude",
+            Text,
+        )
         .may_take("pretty", GitFormat)
         .takes("format", GitFormat)
         .takes("L", LineRange)
@@ -57,8 +84,14 @@ fn reading(grammar: CommandGrammar) -> CommandGrammar {
     grammar
         .subcommand(
             command("status")
-                .flags("s b v z short branch long verbose show-stash ahead-behind no-ahead-behind renames no-renames column no-column")
-                .may_take("porcelain u untracked-files ignored find-renames ignore-submodules", Name)
+                .flags(
+                    "s b v z short branch long verbose show-stash ahead-behind \
+                     no-ahead-behind renames no-renames column no-column",
+                )
+                .may_take(
+                    "porcelain u untracked-files ignored find-renames ignore-submodules",
+                    Name,
+                )
                 .rest(READ),
         )
         .subcommand(
@@ -68,9 +101,34 @@ fn reading(grammar: CommandGrammar) -> CommandGrammar {
                 .forces("--no-ext-diff --no-textconv")
                 .rest(RevisionOrPath),
         )
-        .subcommand(command("log").with(log_options).forces("--no-ext-diff --no-textconv --no-show-signature").rest(RevisionOrPath))
-        .subcommand(command("show").with(log_options).forces("--no-ext-diff --no-textconv --no-show-signature").rest(RevisionOrPath))
-        .subcommand(command("reflog").with(log_options).forces("--no-ext-diff --no-textconv --no-show-signature").first([one_of("show")]).rest(Revision))
+        .subcommand(
+            command("log")
+                .with(log_options)
+                .forces(
+                    "--no-ext-diff --no-textconv \
+             --no-show-signature",
+                )
+                .rest(RevisionOrPath),
+        )
+        .subcommand(
+            command("show")
+                .with(log_options)
+                .forces(
+                    "--no-ext-diff --no-textconv \
+             --no-show-signature",
+                )
+                .rest(RevisionOrPath),
+        )
+        .subcommand(
+            command("reflog")
+                .with(log_options)
+                .forces(
+                    "--no-ext-diff --no-textconv \
+             --no-show-signature",
+                )
+                .first([one_of("show")])
+                .rest(Revision),
+        )
         .subcommand(
             command("shortlog")
                 .flags("n s e c numbered summary email committer all no-merges merges")
@@ -84,8 +142,10 @@ fn reading(grammar: CommandGrammar) -> CommandGrammar {
         .subcommand(
             command("rev-parse")
                 .flags(
-                    "verify q quiet show-toplevel show-prefix show-cdup git-dir absolute-git-dir git-common-dir is-inside-work-tree is-inside-git-dir \
-                     is-bare-repository is-shallow-repository symbolic symbolic-full-name all branches tags remotes revs-only no-revs flags no-flags",
+                    "verify q quiet show-toplevel show-prefix show-cdup git-dir \
+                         absolute-git-dir git-common-dir is-inside-work-tree is-inside-git-dir \
+                     is-bare-repository is-shallow-repository symbolic symbolic-full-name all \
+                     branches tags remotes revs-only no-revs flags no-flags",
                 )
                 .may_take("short abbrev-ref", Name)
                 .takes("since after until before", Text)
@@ -93,19 +153,39 @@ fn reading(grammar: CommandGrammar) -> CommandGrammar {
         )
         .subcommand(
             command("rev-list")
-                .flags("all count oneline no-merges merges first-parent reverse left-right cherry-pick topo-order date-order parents")
+                .flags(
+                    "all count oneline no-merges merges first-parent reverse left-right \
+                     cherry-pick topo-order date-order parents",
+                )
                 .takes("n max-count skip", Number)
                 .takes("since after until before author grep branches tags", Text)
                 .digits()
                 .rest(RevisionOrPath)
                 .at_least(1),
         )
-        .subcommand(command("merge-base").flags("a all is-ancestor octopus independent fork-point").rest(Revision).at_least(1))
-        .subcommand(command("show-ref").flags("head heads tags branches d dereference verify q quiet").may_take("s hash abbrev", Number).rest(Revision))
+        .subcommand(
+            command("merge-base")
+                .flags(
+                    "a all is-ancestor octopus independent \
+             fork-point",
+                )
+                .rest(Revision)
+                .at_least(1),
+        )
+        .subcommand(
+            command("show-ref")
+                .flags(
+                    "head heads tags branches d dereference verify q \
+             quiet",
+                )
+                .may_take("s hash abbrev", Number)
+                .rest(Revision),
+        )
         .subcommand(
             command("ls-files")
                 .flags(
-                    "c d m o i s u k v f t z cached deleted modified others ignored stage unmerged killed directory no-empty-directory eol deduplicate \
+                    "c d m o i s u k v f t z cached deleted modified others ignored stage \
+                         unmerged killed directory no-empty-directory eol deduplicate \
                      error-unmatch full-name exclude-standard debug recurse-submodules",
                 )
                 .may_take("abbrev", Number)
@@ -125,19 +205,29 @@ fn reading(grammar: CommandGrammar) -> CommandGrammar {
         .subcommand(
             command("cat-file")
                 .flags("t s p e")
-                .refuses("textconv filters batch batch-check batch-command batch-all-objects", RunsProgram)
+                .refuses(
+                    "textconv filters batch batch-check batch-command batch-all-objects",
+                    RunsProgram,
+                )
                 .rest(RevisionOrPath)
                 .at_least(1),
         )
         .subcommand(
             command("grep")
                 .flags(
-                    "n i w v l L c E G F P h H o q W p z a I and or not all-match cached untracked line-number ignore-case word-regexp invert-match \
-                     files-with-matches name-only files-without-match count extended-regexp basic-regexp fixed-strings perl-regexp only-matching quiet \
-                     function-context show-function heading break column full-name null text no-textconv exclude-standard no-exclude-standard r recursive",
+                    "n i w v l L c E G F P h H o q W p z a I and or not all-match cached \
+                         untracked line-number ignore-case word-regexp invert-match \
+                     files-with-matches name-only files-without-match count extended-regexp \
+                     basic-regexp fixed-strings perl-regexp only-matching quiet \
+                     function-context show-function heading break column full-name null text \
+                     no-textconv exclude-standard no-exclude-standard r recursive",
                 )
                 .may_take("color", Name)
-                .takes("A B C m after-context before-context context max-count max-depth threads", Number)
+                .takes(
+                    "A B C m after-context before-context context max-count max-depth \
+                     threads",
+                    Number,
+                )
                 .takes("e", Text)
                 .takes("f", FILE)
                 .refuses("O open-files-in-pager textconv", RunsProgram)
@@ -151,7 +241,10 @@ fn reading(grammar: CommandGrammar) -> CommandGrammar {
         )
         .subcommand(
             command("blame")
-                .flags("w e s l t p c f n root reverse show-email show-name show-number porcelain line-porcelain incremental color-lines color-by-age first-parent")
+                .flags(
+                    "w e s l t p c f n root reverse show-email show-name show-number \
+                     porcelain line-porcelain incremental color-lines color-by-age first-parent",
+                )
                 .may_take("M C abbrev", Number)
                 .takes("L", LineRange)
                 .takes("since date", Text)
@@ -173,9 +266,17 @@ fn reading(grammar: CommandGrammar) -> CommandGrammar {
         .subcommand(
             command("remote")
                 .flags("v verbose")
-                .refuses_subcommands("add set-url rename rm remove set-head set-branches", ChangesSettings)
+                .refuses_subcommands(
+                    "add set-url rename rm remove set-head set-branches",
+                    ChangesSettings,
+                )
                 .refuses_subcommands("update prune show", LeavesProject)
-                .subcommand(command("get-url").flags("push all").first([Remote]).at_least(1)),
+                .subcommand(
+                    command("get-url")
+                        .flags("push all")
+                        .first([Remote])
+                        .at_least(1),
+                ),
         )
 }
 
@@ -184,7 +285,8 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
         .subcommand(
             command("branch")
                 .flags(
-                    "a r v vv l d D m M c C f q all remotes verbose list delete move copy force quiet show-current unset-upstream create-reflog \
+                    "a r v vv l d D m M c C f q all remotes verbose list delete move copy force \
+                         quiet show-current unset-upstream create-reflog \
                      ignore-case no-track no-column no-color",
                 )
                 .may_take("t track merged no-merged color column abbrev", Name)
@@ -197,7 +299,10 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
         )
         .subcommand(
             command("tag")
-                .flags("l a d f i list annotate delete force ignore-case create-reflog no-sign no-column")
+                .flags(
+                    "l a d f i list annotate delete force ignore-case create-reflog no-sign \
+                     no-column",
+                )
                 .may_take("n merged no-merged column color", Name)
                 .takes("m message", Text)
                 .takes("F file", FILE)
@@ -210,7 +315,10 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
         )
         .subcommand(
             command("add")
-                .flags("A u n v f N all no-all update dry-run verbose force intent-to-add ignore-errors ignore-missing renormalize sparse refresh")
+                .flags(
+                    "A u n v f N all no-all update dry-run verbose force intent-to-add \
+                     ignore-errors ignore-missing renormalize sparse refresh",
+                )
                 .takes("chmod", one_of("+x -x"))
                 .refuses("p i e patch interactive edit", WaitsForInput)
                 .refuses("pathspec-from-file", LeavesProject)
@@ -219,22 +327,33 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
         .subcommand(
             command("commit")
                 .flags(
-                    "a q v n s o i all amend no-edit allow-empty allow-empty-message quiet verbose no-verify signoff no-signoff dry-run short long \
-                     porcelain branch reset-author only include no-gpg-sign no-post-rewrite status no-status z null",
+                    "a q v n s o i all amend no-edit allow-empty allow-empty-message quiet \
+                         verbose no-verify signoff no-signoff dry-run short long \
+                     porcelain branch reset-author only include no-gpg-sign no-post-rewrite \
+                     status no-status z null",
                 )
                 .takes("m message author date trailer", Text)
                 .takes("F file", FILE)
                 .takes("C reuse-message fixup squash", Revision)
-                .takes("cleanup", one_of("strip whitespace verbatim scissors default"))
+                .takes(
+                    "cleanup",
+                    one_of("strip whitespace verbatim scissors default"),
+                )
                 .may_take("u untracked-files", Name)
                 .refuses("S gpg-sign", RunsProgram)
-                .refuses("p e c t patch interactive edit reedit-message template", WaitsForInput)
+                .refuses(
+                    "p e c t patch interactive edit reedit-message template",
+                    WaitsForInput,
+                )
                 .refuses("pathspec-from-file", LeavesProject)
                 .rest(READ),
         )
         .subcommand(
             command("restore")
-                .flags("S W q m staged worktree quiet ours theirs merge overlay no-overlay ignore-unmerged progress no-progress ignore-skip-worktree-bits")
+                .flags(
+                    "S W q m staged worktree quiet ours theirs merge overlay no-overlay \
+                     ignore-unmerged progress no-progress ignore-skip-worktree-bits",
+                )
                 .takes("s source", Revision)
                 .takes("conflict", Name)
                 .refuses("p patch", WaitsForInput)
@@ -245,7 +364,8 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
         .subcommand(
             command("checkout")
                 .flags(
-                    "f q d m l force quiet detach ours theirs merge guess no-guess no-track progress no-progress overlay no-overlay \
+                    "f q d m l force quiet detach ours theirs merge guess no-guess no-track \
+                         progress no-progress overlay no-overlay \
                      overwrite-ignore no-overwrite-ignore ignore-other-worktrees",
                 )
                 .may_take("t track", one_of("direct inherit"))
@@ -257,7 +377,10 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
         )
         .subcommand(
             command("switch")
-                .flags("d f q m detach force discard-changes quiet merge guess no-guess no-track progress no-progress ignore-other-worktrees")
+                .flags(
+                    "d f q m detach force discard-changes quiet merge guess no-guess \
+                     no-track progress no-progress ignore-other-worktrees",
+                )
                 .may_take("t track", one_of("direct inherit"))
                 .takes("c C create force-create orphan", Revision)
                 .takes("conflict", Name)
@@ -270,24 +393,42 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
                 .takes("m message", Text)
                 .refuses("p patch", WaitsForInput)
                 .refuses("pathspec-from-file", LeavesProject)
-                .refuses_subcommands("clear create store branch save import export", ChangesSettings)
+                .refuses_subcommands(
+                    "clear create store branch save import export",
+                    ChangesSettings,
+                )
                 .subcommand(
                     command("push")
-                        .flags("u k q S a include-untracked keep-index no-keep-index quiet staged all")
+                        .flags(
+                            "u k q S a include-untracked keep-index no-keep-index quiet \
+                             staged all",
+                        )
                         .takes("m message", Text)
                         .refuses("p patch", WaitsForInput)
                         .refuses("pathspec-from-file", LeavesProject)
                         .rest(READ),
                 )
-                .subcommand(command("list").with(log_options).forces("--no-ext-diff --no-textconv --no-show-signature"))
-                .subcommand(command("show").with(diff_options).flags("u include-untracked only-untracked").forces("--no-ext-diff --no-textconv").rest(Revision))
+                .subcommand(command("list").with(log_options).forces(
+                    "--no-ext-diff \
+                     --no-textconv --no-show-signature",
+                ))
+                .subcommand(
+                    command("show")
+                        .with(diff_options)
+                        .flags("u include-untracked only-untracked")
+                        .forces("--no-ext-diff --no-textconv")
+                        .rest(Revision),
+                )
                 .subcommand(command("pop").flags("q quiet index").rest(Revision))
                 .subcommand(command("apply").flags("q quiet index").rest(Revision))
                 .subcommand(command("drop").flags("q quiet").rest(Revision)),
         )
         .subcommand(
             command("reset")
-                .flags("q N soft mixed hard merge keep quiet no-quiet intent-to-add refresh no-refresh")
+                .flags(
+                    "q N soft mixed hard merge keep quiet no-quiet intent-to-add refresh \
+                     no-refresh",
+                )
                 .refuses("p patch", WaitsForInput)
                 .refuses("pathspec-from-file recurse-submodules", LeavesProject)
                 .rest(RevisionOrPath),
@@ -299,14 +440,23 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
                 .rest(DELETE)
                 .at_least(1),
         )
-        .subcommand(command("mv").flags("f k n v force dry-run verbose sparse").rest(DELETE).last(WRITE).at_least(2))
+        .subcommand(
+            command("mv")
+                .flags("f k n v force dry-run verbose sparse")
+                .rest(DELETE)
+                .last(WRITE)
+                .at_least(2),
+        )
 }
 
 fn talking(grammar: CommandGrammar) -> CommandGrammar {
     grammar
         .subcommand(
             command("fetch")
-                .flags("a q v p P t n f all append quiet verbose prune prune-tags tags no-tags force dry-run unshallow no-auto-maintenance")
+                .flags(
+                    "a q v p P t n f all append quiet verbose prune prune-tags tags no-tags \
+                     force dry-run unshallow no-auto-maintenance",
+                )
                 .takes("depth deepen j jobs", Number)
                 .takes("shallow-since", Text)
                 .refuses("upload-pack o server-option", RunsProgram)
@@ -317,9 +467,15 @@ fn talking(grammar: CommandGrammar) -> CommandGrammar {
         )
         .subcommand(
             command("pull")
-                .flags("q v p r ff ff-only no-ff rebase no-rebase autostash no-autostash no-edit quiet verbose prune tags no-tags all stat no-stat squash no-verify")
+                .flags(
+                    "q v p r ff ff-only no-ff rebase no-rebase autostash no-autostash \
+                     no-edit quiet verbose prune tags no-tags all stat no-stat squash no-verify",
+                )
                 .takes("depth", Number)
-                .takes("s strategy", one_of("ort recursive resolve octopus ours subtree"))
+                .takes(
+                    "s strategy",
+                    one_of("ort recursive resolve octopus ours subtree"),
+                )
                 .takes("X strategy-option", Name)
                 .refuses("upload-pack o server-option", RunsProgram)
                 .refuses("e edit", WaitsForInput)
@@ -330,7 +486,10 @@ fn talking(grammar: CommandGrammar) -> CommandGrammar {
         )
         .subcommand(
             command("push")
-                .flags("q v n u f d quiet verbose dry-run set-upstream tags follow-tags force delete no-verify porcelain atomic all")
+                .flags(
+                    "q v n u f d quiet verbose dry-run set-upstream tags follow-tags force \
+                     delete no-verify porcelain atomic all",
+                )
                 .may_take("force-with-lease", Text)
                 .refuses("receive-pack exec o push-option signed repo", RunsProgram)
                 .refuses("mirror recurse-submodules", LeavesProject)
@@ -347,14 +506,268 @@ pub(super) fn git() -> CommandGrammar {
         .takes("C", Kind::Directory)
         .refuses("c config-env", EvaluatesCode)
         .refuses("exec-path p paginate", RunsProgram)
-        .refuses("git-dir work-tree namespace bare super-prefix", LeavesProject)
-        .refuses_subcommands("config maintenance gc init worktree filter-branch replace notes credential", ChangesSettings)
-        .refuses_subcommands("clone submodule bundle archive fast-import fast-export apply am format-patch update-index", LeavesProject)
-        .refuses_subcommands("rebase difftool mergetool bisect instaweb daemon send-email hook gui citool gitk web--browse upload-pack", RunsProgram)
+        .refuses(
+            "git-dir work-tree namespace bare super-prefix",
+            LeavesProject,
+        )
+        .refuses_subcommands(
+            "config maintenance gc init worktree filter-branch replace notes \
+             credential",
+            ChangesSettings,
+        )
+        .refuses_subcommands(
+            "clone submodule bundle archive fast-import fast-export apply am \
+             format-patch update-index",
+            LeavesProject,
+        )
+        .refuses_subcommands(
+            "rebase difftool mergetool bisect instaweb daemon send-email hook \
+             gui citool gitk web--browse upload-pack",
+            RunsProgram,
+        )
         .refuses_subcommands("clean", super::Reason::DeletesBySearch)
         .refuses_subcommands("help", RunsProgram)
         .with(reading)
         .with(changing)
         .with(talking)
         .hardened(Hardening::Git)
+}
+
+/// What the wide list has beside the narrow one.
+pub(super) fn widen(grammar: CommandGrammar) -> CommandGrammar {
+    grammar
+        .no_longer_refuses_subcommands(
+            "config worktree apply format-patch rebase bisect clean submodule archive notes",
+        )
+        .with(combining)
+        .with(looking)
+}
+
+fn strategies(grammar: CommandGrammar) -> CommandGrammar {
+    grammar
+        .takes(
+            "s strategy",
+            one_of("ort recursive resolve octopus ours subtree"),
+        )
+        .takes("X strategy-option", Name)
+        .refuses("S gpg-sign", RunsProgram)
+        .refuses("e edit", WaitsForInput)
+}
+
+fn combining(grammar: CommandGrammar) -> CommandGrammar {
+    grammar
+        .subcommand(
+            command("merge")
+                .with(strategies)
+                .flags(
+                    "n q v abort quit continue ff no-ff ff-only squash no-squash commit \
+                     no-commit no-edit stat no-stat log no-log quiet verbose no-verify signoff \
+                     autostash no-autostash allow-unrelated-histories no-gpg-sign no-progress \
+                     no-rerere-autoupdate",
+                )
+                .takes("m", Text)
+                .takes("F file", FILE)
+                .takes("cleanup", Name)
+                .refuses("verify-signatures", RunsProgram)
+                .rest(Revision),
+        )
+        .subcommand(
+            command("rebase")
+                .with(strategies)
+                .flags(
+                    "q v f r n continue abort quit skip no-edit stat no-stat autostash \
+                     no-autostash fork-point no-fork-point ignore-date \
+                     committer-date-is-author-date reset-author-date signoff no-verify quiet \
+                     verbose force-rebase no-ff keep-empty no-keep-empty reapply-cherry-picks \
+                     no-reapply-cherry-picks rebase-merges root autosquash no-autosquash \
+                     no-gpg-sign update-refs show-current-patch apply merge",
+                )
+                .takes("onto", Revision)
+                .takes("empty", one_of("drop keep ask"))
+                .refuses("x exec", RunsProgram)
+                .refuses("i interactive edit-todo", WaitsForInput)
+                .rest(Revision),
+        )
+        .subcommand(
+            command("cherry-pick")
+                .with(strategies)
+                .flags(
+                    "n x s r continue abort quit skip no-commit signoff ff allow-empty \
+                     allow-empty-message keep-redundant-commits no-gpg-sign",
+                )
+                .takes("m mainline", Number)
+                .takes("cleanup", Name)
+                .rest(Revision),
+        )
+        .subcommand(
+            command("revert")
+                .with(strategies)
+                .flags(
+                    "n s continue abort quit skip no-commit no-edit signoff no-gpg-sign \
+                     reference",
+                )
+                .takes("m mainline", Number)
+                .takes("cleanup", Name)
+                .rest(Revision),
+        )
+        .subcommand(
+            command("apply")
+                .flags(
+                    "3 N R v q z stat numstat summary check index cached intent-to-add \
+                     three-way reverse reject verbose quiet unidiff-zero no-add binary \
+                     allow-overlap recount inaccurate-eof allow-empty ignore-space-change \
+                     ignore-whitespace",
+                )
+                .takes("p C", Number)
+                .takes("directory", Kind::Path(PathMode::Write))
+                .takes("whitespace", one_of("nowarn warn fix error error-all"))
+                .takes("exclude include", Text)
+                .refuses("unsafe-paths", LeavesProject)
+                .refuses("build-fake-ancestor", WritesFile)
+                .rest(FILE),
+        )
+        .subcommand(
+            command("clean")
+                .flags("n d f q x X dry-run force quiet")
+                .takes("e exclude", Text)
+                .refuses("i interactive", WaitsForInput)
+                .rest(DELETE),
+        )
+        .subcommand(
+            command("bisect")
+                .refuses_subcommands("run", RunsProgram)
+                .refuses_subcommands("visualize view", WaitsForInput)
+                .refuses_subcommands("replay", LeavesProject)
+                .subcommand(
+                    command("start")
+                        .flags("no-checkout first-parent")
+                        .rest(Revision),
+                )
+                .subcommand(command("good").rest(Revision))
+                .subcommand(command("bad").rest(Revision))
+                .subcommand(command("new").rest(Revision))
+                .subcommand(command("old").rest(Revision))
+                .subcommand(command("skip").rest(Revision))
+                .subcommand(command("reset").first([Revision]))
+                .subcommand(command("log")),
+        )
+}
+
+fn looking(grammar: CommandGrammar) -> CommandGrammar {
+    grammar
+        .subcommand(
+            command("worktree")
+                .refuses_subcommands("add move remove repair lock unlock prune", LeavesProject)
+                .subcommand(command("list").flags("v z verbose porcelain")),
+        )
+        .subcommand(
+            command("submodule")
+                .refuses_subcommands(
+                    "add init deinit update set-branch set-url sync \
+                     absorbgitdirs",
+                    LeavesProject,
+                )
+                .refuses_subcommands("foreach", RunsProgram)
+                .subcommand(command("status").flags("cached recursive").rest(READ))
+                .subcommand(command("summary").flags("cached files")),
+        )
+        .subcommand(
+            command("notes")
+                .refuses_subcommands("add append edit copy remove merge prune", ChangesSettings)
+                .subcommand(command("list").rest(Revision))
+                .subcommand(command("show").rest(Revision)),
+        )
+        // A name alone is read; with a value behind it it would be set.
+        .subcommand(
+            command("config")
+                .flags(
+                    "l z list name-only null show-origin show-scope local global system \
+                     worktree includes no-includes get get-all get-regexp bool int path no-type",
+                )
+                .takes("type default", Name)
+                .refuses(
+                    "unset unset-all add replace-all rename-section remove-section e edit",
+                    ChangesSettings,
+                )
+                .refuses("f file blob", LeavesProject)
+                .first([Name]),
+        )
+        .subcommand(
+            command("format-patch")
+                .with(log_options)
+                .flags(
+                    "stdout numbered \
+             no-numbered k keep-subject cover-letter",
+                )
+                .forces("--stdout")
+                .refuses("o output-directory", WritesFile)
+                .rest(Revision),
+        )
+        .subcommand(
+            command("range-diff")
+                .with(diff_options)
+                .forces("--no-ext-diff --no-textconv")
+                .rest(Revision),
+        )
+        .subcommand(
+            command("whatchanged")
+                .with(log_options)
+                .forces(
+                    "--no-ext-diff \
+             --no-textconv --no-show-signature",
+                )
+                .rest(RevisionOrPath),
+        )
+        .subcommand(
+            command("diff-tree")
+                .with(diff_options)
+                .flags("m root no-commit-id t v pretty")
+                .forces("--no-ext-diff --no-textconv")
+                .rest(RevisionOrPath),
+        )
+        .subcommand(
+            command("for-each-ref")
+                .takes("format", GitFormat)
+                .takes(
+                    "sort count \
+             contains merged no-merged points-at",
+                    Name,
+                )
+                .rest(Text),
+        )
+        .subcommand(
+            command("symbolic-ref")
+                .flags("q quiet short")
+                .first([Revision])
+                .at_least(1),
+        )
+        .subcommand(
+            command("name-rev")
+                .flags("name-only tags always")
+                .takes("refs exclude", Text)
+                .rest(Revision),
+        )
+        .subcommand(command("count-objects").flags("v H verbose human-readable"))
+        .subcommand(
+            command("check-ignore")
+                .flags("q v z n quiet verbose non-matching no-index")
+                .rest(READ),
+        )
+        .subcommand(
+            command("check-attr")
+                .flags("a all z cached")
+                .first([Name])
+                .rest(READ),
+        )
+        .subcommand(command("fsck").flags(
+            "full strict no-dangling unreachable \
+             connectivity-only no-reflogs",
+        ))
+        .subcommand(
+            command("cherry")
+                .flags("v")
+                .takes("abbrev", Number)
+                .rest(Revision),
+        )
+        .subcommand(command("version").flags("build-options"))
 }

@@ -1,7 +1,9 @@
-//! File name patterns, expanded inside the project as a shell would: `*`, `?`, `[a-z]`, and `**` for any depth.
+//! File name patterns, expanded inside the project as a shell would: `*`, `?`, `[a-z]`, and `**`
+//! for any depth.
 //!
-//! Differences from a shell, on purpose: folders are opened through the boundary, so no pattern sees anything outside; `**` works without being
-//! switched on and does not follow links; a name that begins with `-` gets `./` in front, so that it can't turn into an option.
+//! Differences from a shell, on purpose: folders are opened through the boundary, so no pattern
+//! sees anything outside; `**` works without being switched on and does not follow links; a name
+//! that begins with `-` gets `./` in front, so that it can't turn into an option.
 
 use rustix::fs::{Dir, FileType};
 
@@ -16,7 +18,8 @@ const MAX_ENTRIES: usize = 200_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooMany;
 
-/// Expands `pattern` (`\` before quoted characters) from `base`, a folder relative to the root. Sorted; empty when nothing matches.
+/// Expands `pattern` (`\` before quoted characters) from `base`, a folder relative to the root.
+/// Sorted; empty when nothing matches.
 pub(super) fn expand(
     boundary: &Boundary,
     base: &str,
@@ -138,7 +141,8 @@ fn plain(part: &str) -> Option<String> {
     Some(text)
 }
 
-/// Matches one name against one part. The work is bounded by their lengths' product: on a mismatch only the last `*` is tried again.
+/// Matches one name against one part. The work is bounded by their lengths' product: on a mismatch
+/// only the last `*` is tried again.
 pub(super) fn matches(part: &str, name: &str) -> bool {
     if name.starts_with('.') && !part.starts_with('.') && !part.starts_with("\\.") {
         return false;
@@ -186,7 +190,8 @@ fn one(part: &[char], c: char) -> Option<usize> {
 
 type Members<'a> = Box<dyn Fn(char) -> bool + 'a>;
 
-/// A set such as `[a-z_]` or `[!0-9]`, and its width. None when it is not closed, and then `[` is itself.
+/// A set such as `[a-z_]` or `[!0-9]`, and its width. None when it is not closed, and then `[` is
+/// itself.
 fn set(part: &[char]) -> Option<(Members<'_>, usize)> {
     let negated = matches!(part.get(1), Some('!' | '^'));
     let start = 1 + usize::from(negated);

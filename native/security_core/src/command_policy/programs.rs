@@ -1,19 +1,23 @@
 //! Mix, language runtimes and build tools. All but version prints run the project's own code.
 
+use serde::{Deserialize, Serialize};
+
 use super::Reason::{
     ChangesDependencies, ChangesSettings, EvaluatesCode, LeavesProject, NeverEnds, RunsProgram,
     WaitsForInput,
 };
 use super::grammar::{CommandGrammar, Kind, PathMode, one_of};
+use super::scan::{Matched, More};
 use super::word::Word;
-use super::{Command, Denial, DenialKind, MixCall, Network, Place, Result};
-use crate::mix_policy::{self, MixPolicy};
+use super::{Command, Denial, DenialKind, List, MixCall, Network, Place, Result};
+use crate::mix_policy::MixPolicy;
 use Kind::{AnyWithPathsChecked, Name, Number, PlainWithPathsChecked};
 
 const READ: Kind = Kind::Path(PathMode::Read);
 
-/// What a program's environment must hold so that configuration files can't make it run other programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// What a program's environment must hold so that configuration files can't make it run other
+/// programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Hardening {
     /// Nothing beyond a clean environment.
     None,
@@ -21,8 +25,10 @@ pub enum Hardening {
     Git,
 }
 
-/// The environment that git runs with, whatever its configuration says: no hooks, no pager, no editor, no monitor program, no signing, no prompts, no
-/// address that names a program, no repository that poses as a plain folder. Given as variables, so it also holds for git run by git.
+/// The environment that git runs with, whatever its configuration says: no hooks, no pager, no
+/// editor, no monitor program, no signing, no prompts, no address that names a program, no
+/// repository that poses as a plain folder. Given as variables, so it also holds for git run by
+/// git.
 pub fn git_hardening() -> Vec<(String, String)> {
     const CONFIG: &[(&str, &str)] = &[
         ("core.hooksPath", "/dev/null"),
@@ -90,12 +96,14 @@ pub(super) fn programs() -> Vec<CommandGrammar> {
         runs_file(
             "elixir",
             "v version short-version",
-            "e eval r pr pa pz S rpc-eval app erl eval-file logger-otp-reports name sname cookie hidden remsh",
+            "e eval r pr pa pz S rpc-eval app erl eval-file logger-otp-reports name sname \
+                 cookie hidden remsh",
         ),
         runs_file(
             "node",
             "v version",
-            "e eval p print i interactive c check r require import experimental-loader loader env-file inspect inspect-brk",
+            "e eval p print i interactive c check r require import experimental-loader loader \
+                 env-file inspect inspect-brk",
         ),
         runs_file("python3", "V version", "c m i x X W"),
         command("erl")
@@ -153,10 +161,14 @@ fn cargo() -> CommandGrammar {
     let building = |grammar: CommandGrammar| {
         grammar
             .flags(
-                "q v vv r release all-targets workspace all all-features no-default-features lib bins tests examples benches offline locked frozen \
+                "q v vv r release all-targets workspace all all-features no-default-features \
+                     lib bins tests examples benches offline locked frozen \
                  keep-going no-deps future-incompat-report ignore-rust-version",
             )
-            .takes("p package F features exclude bin test example bench profile target", Name)
+            .takes(
+                "p package F features exclude bin test example bench profile target",
+                Name,
+            )
             .takes("j jobs", Number)
             .takes("message-format", one_of("human short json"))
             .takes("color", one_of("auto always never"))
@@ -230,12 +242,18 @@ fn cargo() -> CommandGrammar {
 fn npm() -> CommandGrammar {
     let common = |grammar: CommandGrammar| {
         grammar
-            .flags("s silent if-present json all long parseable omit-dev no-audit no-fund ignore-scripts prefer-offline offline workspaces")
+            .flags(
+                "s silent if-present json all long parseable omit-dev no-audit no-fund \
+                 ignore-scripts prefer-offline offline workspaces",
+            )
             .takes("w workspace", Name)
             .takes("omit include", one_of("dev optional peer"))
             .takes("depth", Number)
             .takes("loglevel", Name)
-            .refuses("prefix g global globalconfig userconfig cache C location", LeavesProject)
+            .refuses(
+                "prefix g global globalconfig userconfig cache C location",
+                LeavesProject,
+            )
             .refuses("script-shell node-options call c", RunsProgram)
             .networked()
     };
@@ -275,11 +293,14 @@ fn npm() -> CommandGrammar {
 
 fn make() -> CommandGrammar {
     command("make")
-        .flags("B k n q s S w always-make keep-going dry-run just-print question silent quiet print-directory no-print-directory version")
+        .flags(
+            "B k n q s S w always-make keep-going dry-run just-print question silent quiet \
+             print-directory no-print-directory version",
+        )
         .may_take("j jobs l load-average", Number)
         .may_take("O output-sync", one_of("target line recurse none"))
         .takes("C directory", Kind::Directory)
-        .takes("f file makefile", READ)
+        .takes("f file makefile", Kind::NamedFile)
         .refuses("eval e E environment-overrides", EvaluatesCode)
         .refuses("I include-dir o old-file W what-if t touch", LeavesProject)
         .refuses("p print-data-base i d debug", WaitsForInput)
@@ -290,56 +311,73 @@ fn make() -> CommandGrammar {
 /// `mix` has its own policy. A pattern is handed over as typed: Mix reads patterns itself.
 pub(super) fn mix(
     policy: &MixPolicy,
-    words: Vec<Word>,
-    env: Option<String>,
+    words: &[Word],
+    env: Option<&str>,
     place: Place<'_>,
-) -> Result<Command> {
-    let refuse = |denial: mix_policy::Denial| {
-        let mut refusal = Denial::new(DenialKind::MixRefused);
-        refusal.command = Some(format!("mix {}", denial.task).trim_end().to_owned());
-        refusal.argument.clone_from(&denial.argument);
-        // The Mix policy counts from the first argument; the line has `mix` and the task before it.
-        refusal.index = denial.index.map(|index| index + 2);
-        refusal.allowed.clone_from(&denial.allowed);
-        refusal.mix = Some(Box::new(denial));
-        refusal
-    };
+) -> Result<Matched> {
+    let status = words
+        .iter()
+        .find(|word| matches!(word, Word::Status { .. }));
+    if let Some(word) = status {
+        return Err(Denial::new(DenialKind::Expansion)
+            .with_argument(word.text())
+            .of_command("mix"));
+    }
     let texts: Vec<String> = words.iter().map(|word| word.text().to_owned()).collect();
-    let network = Network::All;
-    let mut command = Command {
-        argv: texts.iter().cloned().map(Word::Literal).collect(),
-        redirections: Vec::new(),
-        paths: Vec::new(),
-        network,
-        hardening: Hardening::None,
-        mix: None,
+    let mut command = Command::new(place);
+    command.argv = texts.iter().cloned().map(Word::Literal).collect();
+    command.network = Network::All;
+    let matched = |command, subcommand| Matched {
+        subcommand,
+        command,
+        // The task's own name must stand in the line.
+        more: if texts.len() > 2 {
+            More::BehindDashes
+        } else {
+            More::No
+        },
     };
     let Some((task, args)) = texts.get(1..).and_then(<[String]>::split_first) else {
-        let mut denial = Denial::new(DenialKind::MissingArgument).allowing(policy.allowed_tasks());
-        denial.command = Some("mix".into());
-        return Err(denial);
+        if place.list == List::Wide {
+            // Mix's own default task.
+            return mix(
+                policy,
+                &[&words[..1], &[Word::Literal("run".into())]].concat(),
+                env,
+                place,
+            );
+        }
+        return Err(Denial::new(DenialKind::MissingArgument)
+            .of_command("mix")
+            .allowing(policy.allowed_tasks()));
     };
     if args.is_empty() && ["--version", "-v"].contains(&task.as_str()) {
         command.network = Network::None;
-        return Ok(command);
+        return Ok(matched(command, None));
     }
-    let unlisted = match policy.check(task, args, env.as_deref()) {
-        Ok(()) => false,
-        Err(denial) if place.aliases && denial.kind == mix_policy::DenialKind::TaskNotAllowed => {
-            true
+    let unlisted = match policy.check_in(place.list, task, args, env) {
+        Ok(()) => place.list == List::Wide && !policy.allowed_tasks().any(|known| known == task),
+        Err(denial) if place.aliases && denial.kind == DenialKind::TaskNotAllowed => true,
+        Err(mut denial) => {
+            denial.command = Some(format!("mix {task}").trim_end().to_owned());
+            // The Mix policy counts from the first argument; the line has `mix` and the task before
+            // it.
+            denial.index = denial.index.map(|index| index + 2);
+            return Err(denial);
         }
-        Err(denial) => return Err(refuse(denial)),
     };
     // Fetching dependencies runs git, and a step of an alias may fetch them.
-    if unlisted || task.starts_with("deps.") {
+    if unlisted || task.starts_with("deps") {
         command.hardening = Hardening::Git;
     }
+    command.env = vec![("MIX_ENV".to_owned(), Some(env.unwrap_or("dev").to_owned()))];
     command.mix = Some(MixCall {
         task: task.clone(),
         args: args.to_vec(),
-        env,
+        env: env.map(str::to_owned),
+        cwd: place.cwd.to_owned(),
     });
-    Ok(command)
+    Ok(matched(command, Some(task.clone())))
 }
 
 #[cfg(test)]

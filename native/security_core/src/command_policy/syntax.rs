@@ -1,39 +1,55 @@
-//! A command line as a list of pipelines of simple commands, read by a real shell parser.
+//! A command line as a tree of pipelines, read by a real shell parser.
 //!
 //! Three steps, each refusing what it does not take, so that the next one sees less:
-//! 1. a look at every live character: nothing that a shell would expand, nest, or read from elsewhere;
-//! 2. the parser's tokens: no control structure, so the parser, which recurses on nesting, has nothing to recurse on;
-//! 3. the parser's tree: simple commands, redirections, `|`, `&&`, `||`, `;` and nothing else.
+//! 1. a look at every character ([`prepare`](super::prepare));
+//! 2. the parser's tokens: no control structure, and groups not deeper than a few, so that the
+//!    parser, which recurses on nesting, can't run away;
+//! 3. the parser's tree: simple commands, groups, redirections, `|`, `&&`, `||`, `;` and nothing
+//!    else.
 //!
-//! The line is never handed to a shell: what was understood here is what runs. A mistake of the parser can change what a line means, but not
-//! run what was not judged.
+//! The line is never handed to a shell: what was understood here is what runs. A mistake of the
+//! parser can change what a line means, but not run what was not judged. Words keep their quotes
+//! here: what they mean depends on variables, which only the judge knows.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use brush_parser::ast;
 use brush_parser::{ParserOptions, SourceInfo, Token, TokenizerOptions};
 
-use super::word::{self, Quoted, Quoting, Word};
-use super::{Connector, Denial, DenialKind, Result};
+use super::prepare::{HERE, prepare};
+use super::{Connector, Denial, DenialKind, List, Result};
 
 /// The longest line taken.
 pub const MAX_LINE_BYTES: usize = 32 * 1024;
 const MAX_TOKENS: usize = 2048;
 const MAX_COMMANDS: usize = 64;
+const MAX_BRACES: usize = 8;
 
 /// A pipeline with how it is joined to the one before.
 #[derive(Debug)]
 pub(super) struct RawPipeline {
     pub connector: Connector,
     pub negated: bool,
-    pub commands: Vec<RawCommand>,
+    pub timed: bool,
+    pub stages: Vec<RawStage>,
+}
+
+/// A part of a pipeline.
+#[derive(Debug)]
+pub(super) enum RawStage {
+    Simple(RawCommand),
+    Group {
+        list: Vec<RawPipeline>,
+        subshell: bool,
+        redirections: Vec<RawRedirection>,
+    },
 }
 
 /// A simple command.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RawCommand {
-    pub assignments: Vec<(String, Word)>,
-    pub words: Vec<Word>,
+    pub assignments: Vec<(String, String)>,
+    pub words: Vec<String>,
     pub redirections: Vec<RawRedirection>,
 }
 
@@ -42,7 +58,7 @@ pub(super) struct RawCommand {
 pub(super) struct RawRedirection {
     pub fd: Option<u32>,
     pub kind: RedirectionKind,
-    pub target: Word,
+    pub target: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,19 +72,26 @@ pub(super) enum RedirectionKind {
     Both {
         append: bool,
     },
+    /// `<<`: the target is the text.
+    Document,
+    /// `<<<`
+    Text,
 }
 
-/// Words that begin a control structure or a shell's own statement where a command is expected.
-const RESERVED: &[&str] = &[
+/// Words that begin or continue a control structure where a command is expected.
+const CONTROL: &[&str] = &[
     "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for",
-    "in", "select", "function", "time", "coproc", "{", "}", "[[", "]]",
+    "in", "select", "function", "coproc", "[[", "]]",
 ];
 
+/// Words that are a shell's own where a command is expected, and that the wide list takes.
+const GROUPING: &[&str] = &["{", "}", "time", "!"];
+
 /// Parses a line. No input makes it panic, and its work is linear in the line's length.
-pub(super) fn parse(line: &str) -> Result<Vec<RawPipeline>> {
-    look_at_characters(line)?;
-    let tokens = quietly(|| brush_parser::uncached_tokenize_str(line, &TOKENIZER).ok())?;
-    look_at_tokens(&tokens)?;
+pub(super) fn parse(line: &str, list: List) -> Result<Vec<RawPipeline>> {
+    let prepared = prepare(line, list)?;
+    let tokens = quietly(|| brush_parser::uncached_tokenize_str(&prepared.text, &TOKENIZER).ok())?;
+    look_at_tokens(&tokens, list)?;
     let options = ParserOptions {
         enable_extended_globbing: false,
         posix_mode: false,
@@ -77,7 +100,18 @@ pub(super) fn parse(line: &str) -> Result<Vec<RawPipeline>> {
     };
     let program =
         quietly(|| brush_parser::parse_tokens(&tokens, &options, &SourceInfo::default()).ok())?;
-    pipelines(program)
+    let mut reader = Reader {
+        documents: &prepared.documents,
+        commands: 0,
+    };
+    let mut pipelines = Vec::new();
+    for complete in program.complete_commands {
+        pipelines.extend(reader.list(complete)?);
+    }
+    if pipelines.is_empty() {
+        return Err(Denial::new(DenialKind::EmptyCommand));
+    }
+    Ok(pipelines)
 }
 
 const TOKENIZER: TokenizerOptions = TokenizerOptions {
@@ -94,71 +128,27 @@ fn quietly<T>(parse: impl FnOnce() -> Option<T>) -> Result<T> {
         .ok_or_else(|| Denial::new(DenialKind::SyntaxError))
 }
 
-fn look_at_characters(line: &str) -> Result<()> {
-    if line.len() > MAX_LINE_BYTES {
-        return Err(Denial::new(DenialKind::TooLong));
-    }
-    if let Some(at) = line
-        .bytes()
-        .position(|b| (b < 0x20 && b != b'\n' && b != b'\t') || b == 0x7f)
-    {
-        return Err(Denial::syntax(DenialKind::InvalidCharacters, at));
-    }
-    word::scan(line, |Quoted { at, c, quoting }| {
-        let refuse = |kind| Err(Denial::syntax(kind, at));
-        if quoting == Quoting::Literal {
-            return Ok(());
-        }
-        if c == '`' || line[at..].starts_with("$(") {
-            return refuse(DenialKind::Substitution);
-        }
-        if word::expands(line, at, quoting) {
-            return refuse(DenialKind::Expansion);
-        }
-        if quoting == Quoting::Double {
-            return Ok(());
-        }
-        match c {
-            '(' if line[..at].ends_with(['<', '>']) => refuse(DenialKind::Substitution),
-            '(' | ')' => refuse(DenialKind::Subshell),
-            '<' if line[at..].starts_with("<<") => refuse(DenialKind::HereDocument),
-            '#' if line[..at].is_empty()
-                || line[..at].ends_with([' ', '\t', '\n', ';', '&', '|']) =>
-            {
-                refuse(DenialKind::Comment)
-            }
-            _ => Ok(()),
-        }
-    })
-}
-
-fn look_at_tokens(tokens: &[Token]) -> Result<()> {
+fn look_at_tokens(tokens: &[Token], list: List) -> Result<()> {
     if tokens.len() > MAX_TOKENS {
         return Err(Denial::new(DenialKind::TooLong));
     }
     let mut expect_command = true;
     let mut expect_target = false;
+    let mut braces = 0;
     for (index, token) in tokens.iter().enumerate() {
         let is_target = std::mem::take(&mut expect_target);
-        if let Token::Word(word, _) = token {
-            // The parser reads digits before `<` or `>` as a descriptor, and overflows on long ones.
-            let before_redirection = matches!(tokens.get(index + 1), Some(Token::Operator(next, _)) if next.starts_with(['<', '>']));
-            if before_redirection && word.len() > 3 && word.bytes().all(|b| b.is_ascii_digit()) {
-                return Err(Denial::new(DenialKind::RedirectionRefused).with_argument(word));
-            }
-        }
         match token {
-            // Any word may name a file.
-            Token::Word(..) if is_target => {}
-            Token::Word(word, _) if expect_command && RESERVED.contains(&word.as_str()) => {
-                return Err(Denial::new(DenialKind::ControlStructure).with_argument(word));
+            Token::Word(word, _) => {
+                look_at_digits(word, tokens.get(index + 1))?;
+                // Any word may name a file.
+                if !is_target && expect_command {
+                    expect_command = look_at_first_word(word, list, &mut braces)?;
+                }
             }
-            // `! command` is a pipeline; the word after it is still a command.
-            Token::Word(word, _) if expect_command && word == "!" => {}
-            Token::Word(..) => expect_command = false,
             Token::Operator(operator, _) => match operator.as_str() {
-                "|" | "|&" | "&&" | "||" | ";" | "\n" => expect_command = true,
-                "<" | ">" | ">>" | ">&" | "&>" | "&>>" | ">|" => expect_target = true,
+                "|" | "|&" | "&&" | "||" | ";" | "\n" | "(" => expect_command = true,
+                ")" => {}
+                "<" | ">" | ">>" | ">&" | "&>" | "&>>" | ">|" | "<<<" => expect_target = true,
                 "<>" | "<&" => {
                     return Err(Denial::new(DenialKind::RedirectionRefused).with_argument(operator));
                 }
@@ -170,132 +160,191 @@ fn look_at_tokens(tokens: &[Token]) -> Result<()> {
     Ok(())
 }
 
-fn pipelines(program: ast::Program) -> Result<Vec<RawPipeline>> {
-    let mut list = Vec::new();
-    let mut commands = 0;
-    for ast::CompoundListItem(and_or, separator) in program
-        .complete_commands
-        .into_iter()
-        .flat_map(|list| list.0)
-    {
-        if matches!(separator, ast::SeparatorOperator::Async) {
-            return Err(Denial::new(DenialKind::Background));
+/// The parser reads digits before `<` or `>` as a descriptor, and overflows on long ones.
+fn look_at_digits(word: &str, next: Option<&Token>) -> Result<()> {
+    let is_number = word.len() > 3 && word.bytes().all(|b| b.is_ascii_digit());
+    match next {
+        Some(Token::Operator(next, _)) if is_number && next.starts_with(['<', '>']) => {
+            Err(Denial::new(DenialKind::RedirectionRefused).with_argument(word))
         }
-        let first = (Connector::Always, and_or.first);
-        let rest = and_or.additional.into_iter().map(|item| match item {
-            ast::AndOr::And(pipeline) => (Connector::And, pipeline),
-            ast::AndOr::Or(pipeline) => (Connector::Or, pipeline),
-        });
-        for (connector, pipeline) in std::iter::once(first).chain(rest) {
-            if pipeline.timed.is_some() {
-                return Err(Denial::new(DenialKind::ControlStructure).with_argument("time"));
-            }
-            commands += pipeline.seq.len();
-            if commands > MAX_COMMANDS {
-                return Err(Denial::new(DenialKind::TooManyCommands));
-            }
-            let commands = pipeline
-                .seq
-                .into_iter()
-                .map(command)
-                .collect::<Result<Vec<_>>>()?;
-            if commands.is_empty() {
-                return Err(Denial::new(DenialKind::EmptyCommand));
-            }
-            list.push(RawPipeline {
-                connector,
-                negated: pipeline.bang,
-                commands,
-            });
-        }
+        _ => Ok(()),
     }
-    if list.is_empty() {
-        return Err(Denial::new(DenialKind::EmptyCommand));
-    }
-    Ok(list)
 }
 
-fn command(command: ast::Command) -> Result<RawCommand> {
-    let simple = match command {
-        ast::Command::Simple(simple) => simple,
-        ast::Command::Function(_) => {
-            return Err(Denial::new(DenialKind::ControlStructure).with_argument("function"));
+/// A word where a command is expected; answers whether one is expected still.
+fn look_at_first_word(word: &str, list: List, braces: &mut usize) -> Result<bool> {
+    let refuse = |kind| Err(Denial::new(kind).with_argument(word));
+    if CONTROL.contains(&word) {
+        return refuse(DenialKind::ControlStructure);
+    }
+    if !GROUPING.contains(&word) {
+        return Ok(false);
+    }
+    match (list, word) {
+        (List::Narrow, "!") => refuse(DenialKind::Negation),
+        (List::Narrow, _) => refuse(DenialKind::ControlStructure),
+        (List::Wide, "{") => {
+            *braces += 1;
+            if *braces > MAX_BRACES {
+                refuse(DenialKind::TooLong)
+            } else {
+                Ok(true)
+            }
         }
-        ast::Command::Compound(..) | ast::Command::ExtendedTest(..) => {
-            return Err(Denial::new(DenialKind::ControlStructure));
+        (List::Wide, "}") => Ok(false),
+        (List::Wide, _) => Ok(true),
+    }
+}
+
+struct Reader<'a> {
+    documents: &'a [String],
+    commands: usize,
+}
+
+impl Reader<'_> {
+    fn list(&mut self, list: ast::CompoundList) -> Result<Vec<RawPipeline>> {
+        let mut pipelines = Vec::new();
+        for ast::CompoundListItem(and_or, separator) in list.0 {
+            if matches!(separator, ast::SeparatorOperator::Async) {
+                return Err(Denial::new(DenialKind::Background));
+            }
+            pipelines.push(self.pipeline(Connector::Always, and_or.first)?);
+            for item in and_or.additional {
+                let (connector, pipeline) = match item {
+                    ast::AndOr::And(pipeline) => (Connector::And, pipeline),
+                    ast::AndOr::Or(pipeline) => (Connector::Or, pipeline),
+                };
+                pipelines.push(self.pipeline(connector, pipeline)?);
+            }
         }
-    };
-    let mut raw = RawCommand {
-        assignments: Vec::new(),
-        words: Vec::new(),
-        redirections: Vec::new(),
-    };
-    for item in simple.prefix.into_iter().flat_map(|prefix| prefix.0) {
+        Ok(pipelines)
+    }
+
+    fn pipeline(&mut self, connector: Connector, pipeline: ast::Pipeline) -> Result<RawPipeline> {
+        self.commands += pipeline.seq.len();
+        if self.commands > MAX_COMMANDS {
+            return Err(Denial::new(DenialKind::TooManyCommands));
+        }
+        let stages = pipeline
+            .seq
+            .into_iter()
+            .map(|command| self.stage(command))
+            .collect::<Result<Vec<_>>>()?;
+        if stages.is_empty() {
+            return Err(Denial::new(DenialKind::EmptyCommand));
+        }
+        Ok(RawPipeline {
+            connector,
+            negated: pipeline.bang,
+            timed: pipeline.timed.is_some(),
+            stages,
+        })
+    }
+
+    fn stage(&mut self, command: ast::Command) -> Result<RawStage> {
+        let refuse = |what| Err(Denial::new(DenialKind::ControlStructure).with_argument(what));
+        let (compound, redirections) = match command {
+            ast::Command::Simple(simple) => return self.command(simple).map(RawStage::Simple),
+            ast::Command::Function(_) => return refuse("function"),
+            ast::Command::ExtendedTest(..) => return refuse("[["),
+            ast::Command::Compound(compound, redirections) => (compound, redirections),
+        };
+        let (list, subshell) = match compound {
+            ast::CompoundCommand::Subshell(group) => (group.list, true),
+            ast::CompoundCommand::BraceGroup(group) => (group.list, false),
+            ast::CompoundCommand::Arithmetic(_) => return refuse("(("),
+            _ => return refuse("loop"),
+        };
+        let redirections = redirections.into_iter().flat_map(|list| list.0);
+        Ok(RawStage::Group {
+            redirections: redirections
+                .map(|r| self.redirection(r))
+                .collect::<Result<_>>()?,
+            list: self.list(list)?,
+            subshell,
+        })
+    }
+
+    fn command(&self, simple: ast::SimpleCommand) -> Result<RawCommand> {
+        let mut raw = RawCommand::default();
+        for item in simple.prefix.into_iter().flat_map(|prefix| prefix.0) {
+            match item {
+                ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
+                    let (name, value) = word
+                        .value
+                        .split_once('=')
+                        .ok_or_else(|| Denial::new(DenialKind::Assignment))?;
+                    raw.assignments.push((name.to_owned(), value.to_owned()));
+                }
+                item => self.push(&mut raw, item)?,
+            }
+        }
+        raw.words.extend(simple.word_or_name.map(|name| name.value));
+        for item in simple.suffix.into_iter().flat_map(|suffix| suffix.0) {
+            self.push(&mut raw, item)?;
+        }
+        Ok(raw)
+    }
+
+    fn push(&self, raw: &mut RawCommand, item: ast::CommandPrefixOrSuffixItem) -> Result<()> {
+        use ast::CommandPrefixOrSuffixItem as Item;
         match item {
-            ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
-                let (name, value) = word
-                    .value
-                    .split_once('=')
-                    .ok_or_else(|| Denial::new(DenialKind::Assignment))?;
-                raw.assignments
-                    .push((name.to_owned(), word::unquote(value)?));
+            // After the command's name, `a=b` is a plain argument.
+            Item::Word(word) | Item::AssignmentWord(_, word) => raw.words.push(word.value),
+            Item::IoRedirect(redirect) => raw.redirections.push(self.redirection(redirect)?),
+            Item::ProcessSubstitution(..) => {
+                return Err(Denial::new(DenialKind::Substitution));
             }
-            item => push(&mut raw, item)?,
         }
+        Ok(())
     }
-    if let Some(name) = simple.word_or_name {
-        raw.words.push(word::unquote(&name.value)?);
-    }
-    for item in simple.suffix.into_iter().flat_map(|suffix| suffix.0) {
-        push(&mut raw, item)?;
-    }
-    Ok(raw)
-}
 
-fn push(raw: &mut RawCommand, item: ast::CommandPrefixOrSuffixItem) -> Result<()> {
-    use ast::CommandPrefixOrSuffixItem as Item;
-    match item {
-        // After the command's name, `a=b` is a plain argument.
-        Item::Word(word) | Item::AssignmentWord(_, word) => {
-            raw.words.push(word::unquote(&word.value)?)
-        }
-        Item::IoRedirect(redirect) => raw.redirections.push(redirection(redirect)?),
-        Item::ProcessSubstitution(..) => return Err(Denial::new(DenialKind::Substitution)),
-    }
-    Ok(())
-}
-
-fn redirection(redirect: ast::IoRedirect) -> Result<RawRedirection> {
-    use ast::IoFileRedirectKind as Kind;
-    use ast::IoFileRedirectTarget as Target;
-    match redirect {
-        ast::IoRedirect::OutputAndError(word, append) => Ok(RawRedirection {
-            fd: None,
-            kind: RedirectionKind::Both { append },
-            target: word::unquote(&word.value)?,
-        }),
-        ast::IoRedirect::File(fd, kind, target) => {
-            let fd = fd.map(|fd| u32::try_from(fd).unwrap_or(u32::MAX));
-            let kind = match kind {
-                Kind::Read => RedirectionKind::Read,
-                Kind::Write | Kind::Clobber => RedirectionKind::Write,
-                Kind::Append => RedirectionKind::Append,
-                Kind::DuplicateOutput => RedirectionKind::Duplicate,
-                Kind::ReadAndWrite | Kind::DuplicateInput => {
-                    return Err(Denial::new(DenialKind::RedirectionRefused));
-                }
-            };
-            let target = match target {
-                Target::Filename(word) | Target::Duplicate(word) => word::unquote(&word.value)?,
-                Target::Fd(fd) => Word::Literal(fd.to_string()),
-                Target::ProcessSubstitution(..) => {
-                    return Err(Denial::new(DenialKind::Substitution));
-                }
-            };
-            Ok(RawRedirection { fd, kind, target })
-        }
-        ast::IoRedirect::HereDocument(..) | ast::IoRedirect::HereString(..) => {
-            Err(Denial::new(DenialKind::HereDocument))
+    fn redirection(&self, redirect: ast::IoRedirect) -> Result<RawRedirection> {
+        use ast::{IoFileRedirectKind as Kind, IoFileRedirectTarget as Target};
+        let number = |fd: Option<i32>| fd.map(|fd| u32::try_from(fd).unwrap_or(u32::MAX));
+        let (fd, kind, target) = match redirect {
+            ast::IoRedirect::OutputAndError(word, append) => {
+                (None, RedirectionKind::Both { append }, word.value)
+            }
+            ast::IoRedirect::File(fd, kind, target) => {
+                let kind = match kind {
+                    Kind::Read => RedirectionKind::Read,
+                    Kind::Write | Kind::Clobber => RedirectionKind::Write,
+                    Kind::Append => RedirectionKind::Append,
+                    Kind::DuplicateOutput => RedirectionKind::Duplicate,
+                    Kind::ReadAndWrite | Kind::DuplicateInput => {
+                        return Err(Denial::new(DenialKind::RedirectionRefused));
+                    }
+                };
+                let target = match target {
+                    Target::Filename(word) | Target::Duplicate(word) => word.value,
+                    Target::Fd(fd) => fd.to_string(),
+                    Target::ProcessSubstitution(..) => {
+                        return Err(Denial::new(DenialKind::Substitution));
+                    }
+                };
+                (number(fd), kind, target)
+            }
+            ast::IoRedirect::HereString(fd, word) => {
+                (number(fd), RedirectionKind::Text, word.value)
+            }
+            // Here-documents were taken out before.
+            ast::IoRedirect::HereDocument(..) => return Err(Denial::new(DenialKind::SyntaxError)),
+        };
+        match target.strip_prefix(HERE) {
+            None => Ok(RawRedirection { fd, kind, target }),
+            Some(number) => {
+                let document = number
+                    .parse()
+                    .ok()
+                    .and_then(|n: usize| self.documents.get(n));
+                let target = document.ok_or_else(|| Denial::new(DenialKind::SyntaxError))?;
+                Ok(RawRedirection {
+                    fd,
+                    kind: RedirectionKind::Document,
+                    target: target.clone(),
+                })
+            }
         }
     }
 }

@@ -1,8 +1,14 @@
-//! Shell quoting: which characters of a line are live, and what a word says once its quotes are gone.
+//! Shell quoting: which characters of a line are live, and what a word says once its quotes are
+//! gone.
 //!
-//! Everything that a shell would expand is refused, so what is left has one meaning: text, or a file name pattern.
+//! What a shell would expand is either expanded here, from what the line itself says, or refused.
+//! So what is left has one meaning: text, a file name pattern, or text with the last exit code in
+//! it.
 
-use super::{Denial, DenialKind, Result};
+use serde::{Deserialize, Serialize};
+
+use super::braces;
+use super::{Denial, DenialKind, List, Result};
 
 /// How a character stands in the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +21,8 @@ pub(super) enum Quoting {
     Literal,
 }
 
-/// A character with its place and quoting. Quote marks, and backslashes that quote, are not reported.
+/// A character with its place and quoting. Quote marks, and backslashes that quote, are not
+/// reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Quoted {
     pub at: usize,
@@ -28,18 +35,14 @@ pub(super) fn scan(text: &str, mut each: impl FnMut(Quoted) -> Result<()>) -> Re
     let mut open: Option<(char, usize)> = None;
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
-        let literal = |c| Quoted {
-            at,
-            c,
-            quoting: Quoting::Literal,
-        };
+        let mut report = |at, c, quoting| each(Quoted { at, c, quoting });
         match (c, open.map(|(quote, _)| quote)) {
             ('\'', None) | ('"', None) => open = Some((c, at)),
             ('\'', Some('\'')) | ('"', Some('"')) => open = None,
-            (_, Some('\'')) => each(literal(c))?,
+            (_, Some('\'')) => report(at, c, Quoting::Literal)?,
             ('\\', None) => match chars.next() {
                 Some((_, '\n')) => {}
-                Some((_, next)) => each(literal(next))?,
+                Some((_, next)) => report(at, next, Quoting::Literal)?,
                 None => return Err(Denial::syntax(DenialKind::UnterminatedQuote, at)),
             },
             ('\\', _) => match chars.peek().copied() {
@@ -48,20 +51,12 @@ pub(super) fn scan(text: &str, mut each: impl FnMut(Quoted) -> Result<()>) -> Re
                 }
                 Some((_, next @ ('$' | '`' | '"' | '\\'))) => {
                     chars.next();
-                    each(literal(next))?;
+                    report(at, next, Quoting::Literal)?;
                 }
-                _ => each(literal('\\'))?,
+                _ => report(at, '\\', Quoting::Literal)?,
             },
-            (_, Some(_)) => each(Quoted {
-                at,
-                c,
-                quoting: Quoting::Double,
-            })?,
-            (_, None) => each(Quoted {
-                at,
-                c,
-                quoting: Quoting::Bare,
-            })?,
+            (_, Some(_)) => report(at, c, Quoting::Double)?,
+            (_, None) => report(at, c, Quoting::Bare)?,
         }
     }
     match open {
@@ -71,7 +66,7 @@ pub(super) fn scan(text: &str, mut each: impl FnMut(Quoted) -> Result<()>) -> Re
 }
 
 /// A word of a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Word {
     /// Text to be taken as it is.
     Literal(String),
@@ -82,13 +77,21 @@ pub enum Word {
         /// The text as typed, without quotes.
         text: String,
     },
+    /// Text around the exit code of the last command (`$?`), which is put between the pieces when
+    /// the command runs.
+    Status {
+        /// The text before, between and after.
+        pieces: Vec<String>,
+        /// The text with 0 for the exit code, as it was judged.
+        text: String,
+    },
 }
 
 impl Word {
     /// The text, whatever the word is.
     pub fn text(&self) -> &str {
         match self {
-            Word::Literal(text) | Word::Glob { text, .. } => text,
+            Word::Literal(text) | Word::Glob { text, .. } | Word::Status { text, .. } => text,
         }
     }
 
@@ -98,41 +101,195 @@ impl Word {
     }
 }
 
-/// Removes the quotes of one word.
-pub(super) fn unquote(raw: &str) -> Result<Word> {
-    let mut text = String::with_capacity(raw.len());
-    let mut pattern = String::new();
-    // The word with every character that is not live blotted out.
-    let mut shape = String::with_capacity(raw.len());
-    scan(raw, |Quoted { at, c, quoting }| {
-        let bare = quoting == Quoting::Bare;
-        if bare && c == '~' && at == 0 {
-            return Err(Denial::syntax(DenialKind::Expansion, at).with_argument(raw));
-        }
-        if quoting != Quoting::Literal && expands(raw, at, quoting) {
-            return Err(Denial::syntax(DenialKind::Expansion, at).with_argument(raw));
-        }
-        shape.push(if bare { c } else { 'x' });
-        if !bare && matches!(c, '*' | '?' | '[' | ']' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(c);
-        text.push(c);
-        Ok(())
-    })?;
-    if has_braces(&shape) {
-        return Err(Denial::syntax(DenialKind::BraceExpansion, 0).with_argument(raw));
-    }
-    let has_set = shape
-        .find('[')
-        .is_some_and(|open| shape[open..].contains(']'));
-    if has_set || shape.contains(['*', '?']) {
-        return Ok(Word::Glob { pattern, text });
-    }
-    Ok(Word::Literal(text))
+/// What words are read with.
+pub(super) struct Reader<'a> {
+    pub list: List,
+    /// The value of a variable, if the line tells it.
+    pub value: &'a dyn Fn(&str) -> Option<String>,
+    /// The variables whose values went into words, with these values.
+    pub used: Vec<(String, String)>,
 }
 
-/// Whether a live `$` or backquote at this place begins something that a shell replaces. A `$` before a blank or the end is itself.
+impl Reader<'_> {
+    /// The words that one word of the line becomes.
+    pub(super) fn words(&mut self, raw: &str) -> Result<Vec<Word>> {
+        let alternatives = match self.list {
+            List::Wide => braces::expand(raw)
+                .ok_or_else(|| Denial::new(DenialKind::BraceExpansion).with_argument(raw))?,
+            List::Narrow => vec![raw.to_owned()],
+        };
+        let mut words = Vec::with_capacity(alternatives.len());
+        for alternative in alternatives {
+            words.extend(self.word(&alternative, false)?);
+        }
+        Ok(words)
+    }
+
+    /// A word that stays one word: the value of an assignment, the target of a redirection.
+    pub(super) fn one(&mut self, raw: &str) -> Result<Word> {
+        Ok(self
+            .word(raw, true)?
+            .unwrap_or(Word::Literal(String::new())))
+    }
+
+    /// Removes the quotes of a word and puts in the values of its variables. None is a word of
+    /// which nothing is left.
+    fn word(&mut self, raw: &str, whole: bool) -> Result<Option<Word>> {
+        let mut chars = Vec::with_capacity(raw.len());
+        scan(raw, |quoted| {
+            chars.push(quoted);
+            Ok(())
+        })?;
+        let mut out = Pieces::default();
+        let mut at = 0;
+        while let Some(&quoted) = chars.get(at) {
+            at += 1;
+            let refuse = |kind| Err(Denial::syntax(kind, quoted.at).with_argument(raw));
+            match quoted {
+                Quoted {
+                    c: '~',
+                    quoting: Quoting::Bare,
+                    at: place,
+                } if place == 0
+                    || self.list == List::Wide && raw[..place].ends_with(['=', ':']) =>
+                {
+                    return refuse(DenialKind::Expansion);
+                }
+                Quoted {
+                    c: '`' | '$',
+                    quoting,
+                    at: place,
+                } if quoting != Quoting::Literal && expands(raw, place, quoting) => {
+                    if self.list == List::Narrow {
+                        return refuse(DenialKind::Expansion);
+                    }
+                    at = self.variable(raw, &chars, at - 1, whole, &mut out)?;
+                }
+                Quoted { c, quoting, .. } => out.push(c, quoting),
+            }
+        }
+        if self.list == List::Narrow && has_braces(&out.shape) {
+            return Err(Denial::syntax(DenialKind::BraceExpansion, 0).with_argument(raw));
+        }
+        let vanishes =
+            !whole && out.is_empty() && !raw.contains(['\'', '"', '\\']) && !raw.is_empty();
+        if vanishes {
+            Ok(None)
+        } else {
+            out.finish(raw).map(Some)
+        }
+    }
+
+    /// Puts in what stands for the `$` at this place, and answers the place behind it.
+    fn variable(
+        &mut self,
+        raw: &str,
+        chars: &[Quoted],
+        at: usize,
+        whole: bool,
+        out: &mut Pieces,
+    ) -> Result<usize> {
+        let quoting = chars[at].quoting;
+        let refuse = |kind| Err(Denial::syntax(kind, chars[at].at).with_argument(raw));
+        // The characters behind it that no quote mark separates from it.
+        let behind = || {
+            let together = chars[at..].windows(2).take_while(|pair| {
+                pair[1].quoting == quoting && pair[1].at == pair[0].at + pair[0].c.len_utf8()
+            });
+            together.map(|pair| pair[1].c)
+        };
+        let braced = behind().next() == Some('{');
+        let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
+        let name: String = behind()
+            .skip(usize::from(braced))
+            .take_while(is_name)
+            .collect();
+        let mut next = at + 1 + usize::from(braced) + name.len();
+        let end = behind().nth(name.len() + usize::from(braced));
+        if name.is_empty() && end == Some('?') && (!braced || behind().nth(2) == Some('}')) {
+            out.status();
+            return Ok(next + 1 + usize::from(braced));
+        }
+        if name.is_empty() || !super::names::is_variable(&name) || braced && end != Some('}') {
+            return refuse(DenialKind::Expansion);
+        }
+        next += usize::from(braced);
+        let Some(value) = (self.value)(&name) else {
+            return refuse(DenialKind::UnknownVariable);
+        };
+        if quoting == Quoting::Bare
+            && !whole
+            && value.contains([' ', '\t', '\n', '*', '?', '[', '\\'])
+        {
+            return refuse(DenialKind::UnquotedVariable);
+        }
+        for c in value.chars() {
+            out.push(c, Quoting::Literal);
+        }
+        self.used.push((name, value));
+        Ok(next)
+    }
+}
+
+/// A word as it grows.
+#[derive(Default)]
+struct Pieces {
+    /// Text between exit codes; the last one grows.
+    done: Vec<String>,
+    text: String,
+    pattern: String,
+    /// The word with every character that is not live blotted out.
+    shape: String,
+}
+
+impl Pieces {
+    fn push(&mut self, c: char, quoting: Quoting) {
+        let bare = quoting == Quoting::Bare;
+        self.shape.push(if bare { c } else { 'x' });
+        if !bare && matches!(c, '*' | '?' | '[' | ']' | '\\') {
+            self.pattern.push('\\');
+        }
+        self.pattern.push(c);
+        self.text.push(c);
+    }
+
+    fn status(&mut self) {
+        self.done.push(std::mem::take(&mut self.text));
+        self.shape.push('x');
+    }
+
+    fn is_empty(&self) -> bool {
+        self.done.is_empty() && self.text.is_empty()
+    }
+
+    fn finish(self, raw: &str) -> Result<Word> {
+        let has_set = self
+            .shape
+            .find('[')
+            .is_some_and(|open| self.shape[open..].contains(']'));
+        let is_glob = has_set || self.shape.contains(['*', '?']);
+        if self.done.is_empty() {
+            return Ok(if is_glob {
+                Word::Glob {
+                    pattern: self.pattern,
+                    text: self.text,
+                }
+            } else {
+                Word::Literal(self.text)
+            });
+        }
+        if is_glob {
+            return Err(Denial::new(DenialKind::GlobNotAllowed).with_argument(raw));
+        }
+        let mut pieces = self.done;
+        pieces.push(self.text);
+        let text = pieces.join("0");
+        Ok(Word::Status { pieces, text })
+    }
+}
+
+/// Whether a live `$` or backquote at this place begins something that a shell replaces. A `$`
+/// before a blank or the end is itself.
 pub(super) fn expands(text: &str, at: usize, quoting: Quoting) -> bool {
     let mut rest = text[at..].chars();
     match rest.next() {

@@ -1,13 +1,18 @@
-//! A project's Mix aliases, expanded step by step the way Mix runs them, each step judged like a call of its own.
+//! A project's Mix aliases, expanded step by step the way Mix runs them, each step judged like a
+//! call of its own.
 //!
 //! How Mix runs an alias, which decides what is checked here:
-//! 1. The alias's own arguments are appended to its last step, or to the first step that has the alias's own name, which then uses them up.
-//! 2. A step that names the alias itself runs the task of that name. So does a step that names any alias which was entered before.
-//! 3. An alias named like a task that Mix runs on its own (`compile`, `loadpaths`, ...) runs with every task that compiles.
+//! 1. The alias's own arguments are appended to its last step, or to the first step that has the
+//!    alias's own name, which then uses them up.
+//! 2. A step that names the alias itself runs the task of that name. So does a step that names any
+//!    alias which was entered before.
+//! 3. An alias named like a task that Mix runs on its own (`compile`, `loadpaths`, ...) runs with
+//!    every task that compiles.
 
 use super::grammar;
 use super::tasks::IMPLICIT;
-use super::{AliasPlace, Denial, DenialKind, MixPolicy};
+use super::{AliasPlace, Denial, DenialKind, List, MixPolicy, deny};
+use crate::refusal::Result;
 
 /// The most steps an alias may expand to.
 const MAX_STEPS: usize = 256;
@@ -60,21 +65,20 @@ enum Means {
 }
 
 impl MixPolicy {
-    /// Checks a call in a project with aliases and answers what it runs, in order. Aliases that Mix runs on its own stand behind the first
-    /// task that compiles.
+    /// Checks a call in a project with aliases and answers what it runs, in order. Aliases that Mix
+    /// runs on its own stand behind the first task that compiles.
     ///
-    /// An alias whose name is not on the list of tasks is allowed when all of its steps are; one with a blocked name is not.
+    /// An alias whose name is not on the list of tasks is allowed when all of its steps are; one
+    /// with a blocked name is not.
     pub fn check_expanded<S: AsRef<str>>(
         &self,
+        list: List,
         task: &str,
         args: &[S],
         env: Option<&str>,
         aliases: &[Alias],
-    ) -> Result<Vec<ApprovedStep>, Denial> {
-        self.check_env(env).map_err(|denial| Denial {
-            task: task.to_owned(),
-            ..denial
-        })?;
+    ) -> Result<Vec<ApprovedStep>> {
+        self.check_env(env).map_err(|denial| denial.of_task(task))?;
         let find = |name: &str| aliases.iter().find(|alias| alias.name == name);
         let mut entered: Vec<&str> = Vec::new();
         let mut approved = Vec::new();
@@ -89,10 +93,7 @@ impl MixPolicy {
 
         while let Some(step) = pending.pop() {
             if approved.len() + pending.len() > MAX_STEPS {
-                return Err(located(
-                    Denial::new(DenialKind::AliasTooLong, task),
-                    step.from,
-                ));
+                return Err(located(deny(DenialKind::AliasTooLong, task), step.from));
             }
             if step.means == Means::Function {
                 approved.push(ApprovedStep {
@@ -114,11 +115,11 @@ impl MixPolicy {
                 continue;
             }
             let grammar = match step.from {
-                None => self.find(&step.task),
-                Some(_) => self.find_step(&step.task),
+                None => self.find(list, &step.task),
+                Some(_) => self.find_step(list, &step.task),
             }
             .map_err(|denial| located(denial, step.from))?;
-            grammar::check(grammar, &step.args, &self.test_paths)
+            grammar::check(&grammar, &step.args, &self.test_paths)
                 .map_err(|denial| located(denial, step.from))?;
             let compiles = grammar.compiles;
             approved.push(ApprovedStep {
@@ -141,13 +142,13 @@ impl MixPolicy {
         Ok(approved)
     }
 
-    fn expand<'a>(&self, alias: &'a Alias, args: Vec<String>) -> Result<Vec<Pending<'a>>, Denial> {
+    fn expand<'a>(&self, alias: &'a Alias, args: Vec<String>) -> Result<Vec<Pending<'a>>> {
         let mut args = args;
         let mut steps = Vec::with_capacity(alias.steps.len());
         for (at, step) in alias.steps.iter().enumerate() {
             let from = Some((alias.name.as_str(), at));
             let refuse = |kind, argument: &str| {
-                let mut denial = Denial::new(kind, &alias.name);
+                let mut denial = deny(kind, &alias.name);
                 denial.argument = (!argument.is_empty()).then(|| argument.to_owned());
                 Err(located(denial, from))
             };
@@ -189,17 +190,16 @@ impl MixPolicy {
     }
 }
 
-fn located(mut denial: Denial, from: Option<(&str, usize)>) -> Denial {
-    denial.alias = from.map(|(name, step)| {
-        Box::new(AliasPlace {
-            name: name.to_owned(),
-            step,
-        })
+fn located(mut denial: Box<Denial>, from: Option<(&str, usize)>) -> Box<Denial> {
+    denial.alias = from.map(|(name, step)| AliasPlace {
+        name: name.to_owned(),
+        step,
     });
     denial
 }
 
-/// Splits a step's text into words as Elixir's `OptionParser.split/1` does. None when a quote is not closed.
+/// Splits a step's text into words as Elixir's `OptionParser.split/1` does. None when a quote is
+/// not closed.
 pub fn split_step(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -207,7 +207,8 @@ pub fn split_step(text: &str) -> Option<Vec<String>> {
     let mut chars = text.trim_start_matches(' ').chars().peekable();
     while let Some(c) = chars.next() {
         match (c, quote) {
-            // A backslash matters before a space or quote outside quotes, and before the same quote inside.
+            // A backslash matters before a space or quote outside quotes, and before the same quote
+            // inside.
             ('\\', None) if matches!(chars.peek(), Some(' ' | '"' | '\'')) => {
                 word.extend(chars.next())
             }

@@ -1,15 +1,19 @@
 //! The options of a Mix task as data, and the one function that matches arguments against them.
 //!
-//! Arguments are read the way Elixir's `OptionParser` reads them (`--opt value`, `--opt=value`, `-o value`, `--` ends
-//! the switches), but stricter: an option that the task does not list is refused, so nothing reaches the task that was not
-//! understood here.
+//! Arguments are read the way Elixir's `OptionParser` reads them (`--opt value`, `--opt=value`, `-o
+//! value`, `--` ends the switches), but stricter: an option that the task does not list is refused,
+//! so nothing reaches the task that was not understood here.
 
 use std::borrow::Cow;
 
-use super::{Denial, DenialKind, Reason};
+use super::{Denial, DenialKind, Reason, deny};
 use crate::path_boundary::lexical;
+use crate::refusal::Result;
 
 type Text = Cow<'static, str>;
+
+/// What a judgement of one text answers.
+type Verdict = std::result::Result<(), DenialKind>;
 
 /// What a task accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +22,8 @@ pub struct TaskGrammar {
     pub name: Text,
     /// Which arguments it takes.
     pub arguments: Arguments,
-    /// Whether the task compiles or starts the project, so that aliases of `compile` and the like run with it.
+    /// Whether the task compiles or starts the project, so that aliases of `compile` and the like
+    /// run with it.
     pub compiles: bool,
 }
 
@@ -34,8 +39,12 @@ pub enum Arguments {
         /// The arguments that are not options.
         positional: Positional,
     },
-    /// Any option, but every value in it must be a path inside the project or no path at all. For tasks that a user adds.
+    /// Any option, but every value in it must be a path inside the project or no path at all. For
+    /// tasks that a user adds.
     AnyWithPathsChecked,
+    /// The same, without the options that give code or another node. For the tasks of the wide
+    /// list.
+    Open,
 }
 
 /// An accepted option.
@@ -102,7 +111,10 @@ pub enum Positional {
     HelpTopic,
     /// Values of this kind, at most so many.
     Values(Value, usize),
-    /// First one of the words (a subcommand), if any; then paths with optional line numbers. Words of the second list are refused.
+    /// A file of the project that is run, then words that it gets.
+    Script,
+    /// First one of the words (a subcommand), if any; then paths with optional line numbers. Words
+    /// of the second list are refused.
     Subcommand {
         /// Accepted first words.
         accepted: Vec<Text>,
@@ -121,9 +133,9 @@ pub(super) fn check<S: AsRef<str>>(
     task: &TaskGrammar,
     args: &[S],
     test_paths: &[String],
-) -> Result<(), Denial> {
+) -> Result<()> {
     if args.len() > MAX_ARGUMENTS {
-        return Err(Denial::new(DenialKind::TooManyArguments, &task.name));
+        return Err(deny(DenialKind::TooManyArguments, &task.name));
     }
     let scan = Scan { task, test_paths };
     let mut only_positional = false;
@@ -156,9 +168,9 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// What no argument of any task may hold. `..` goes everywhere, not only in paths: no option here needs it, and a rule
-    /// without exceptions can't be talked around.
-    fn safe_text(&self, arg: &str) -> Result<(), DenialKind> {
+    /// What no argument of any task may hold. `..` goes everywhere, not only in paths: no option
+    /// here needs it, and a rule without exceptions can't be talked around.
+    fn safe_text(&self, arg: &str) -> Verdict {
         if arg.len() > MAX_ARGUMENT_BYTES {
             return Err(DenialKind::TooLong);
         }
@@ -189,9 +201,14 @@ impl Scan<'_> {
     }
 
     /// Checks the option at `index`; answers how many further arguments it took.
-    fn option<S: AsRef<str>>(&self, args: &[S], arg: &str, index: usize) -> Result<usize, Denial> {
+    fn option<S: AsRef<str>>(&self, args: &[S], arg: &str, index: usize) -> Result<usize> {
         let (switches, refused) = match &self.task.arguments {
-            Arguments::AnyWithPathsChecked => {
+            Arguments::Open if gives_code(arg) => {
+                return Err(self
+                    .deny(DenialKind::OptionRefused, arg, index)
+                    .because(Reason::EvaluatesCode));
+            }
+            Arguments::AnyWithPathsChecked | Arguments::Open => {
                 return self
                     .unknown_option_paths(arg)
                     .map(|()| 0)
@@ -249,13 +266,14 @@ impl Scan<'_> {
         };
         value_ok(&switch.value, value).map_err(|kind| {
             self.deny(kind, if taken == 0 { arg } else { value }, index + taken)
-                .expecting(&switch.value)
+                .allowing([switch.value.describe()])
         })?;
         Ok(taken)
     }
 
-    /// An option nobody described: its inline value is judged as a path, its bundled value (`-o/etc/x`) too.
-    fn unknown_option_paths(&self, arg: &str) -> Result<(), DenialKind> {
+    /// An option nobody described: its inline value is judged as a path, its bundled value
+    /// (`-o/etc/x`) too.
+    fn unknown_option_paths(&self, arg: &str) -> Verdict {
         let body = arg.trim_start_matches('-');
         if body.is_empty() && arg != "--" {
             return Err(DenialKind::OptionRefused);
@@ -270,20 +288,24 @@ impl Scan<'_> {
         Ok(())
     }
 
-    fn positional(&self, arg: &str, index: usize, seen: &mut usize) -> Result<(), Denial> {
+    fn positional(&self, arg: &str, index: usize, seen: &mut usize) -> Result<()> {
         let nth = *seen;
         *seen += 1;
         self.positional_kind(arg, nth)
             .map_err(|(kind, reason)| self.deny(kind, arg, index).because(reason))
     }
 
-    fn positional_kind(&self, arg: &str, nth: usize) -> Result<(), (DenialKind, Reason)> {
+    fn positional_kind(
+        &self,
+        arg: &str,
+        nth: usize,
+    ) -> std::result::Result<(), (DenialKind, Reason)> {
         let plain = |kind| (kind, Reason::NotListed);
         if arg.starts_with('-') || arg.is_empty() {
             return Err(plain(DenialKind::UnexpectedArgument));
         }
         let positional = match &self.task.arguments {
-            Arguments::AnyWithPathsChecked => {
+            Arguments::AnyWithPathsChecked | Arguments::Open => {
                 return arg
                     .split(['=', ',', ':', ';', '@'])
                     .try_for_each(path_ok)
@@ -326,6 +348,11 @@ impl Scan<'_> {
                 limited(*most)?;
                 value_ok(kind, arg).map_err(plain)
             }
+            Positional::Script if nth > 0 => arg
+                .split(['=', ',', ':', ';', '@'])
+                .try_for_each(path_ok)
+                .map_err(plain),
+            Positional::Script => path_ok(arg).map_err(plain),
             Positional::Subcommand { accepted, refused } => {
                 if nth == 0 {
                     if let Some((_, reason)) = refused.iter().find(|(word, _)| word == arg) {
@@ -340,13 +367,35 @@ impl Scan<'_> {
         }
     }
 
-    fn deny(&self, kind: DenialKind, argument: &str, index: usize) -> Denial {
-        let mut denial = Denial::new(kind, &self.task.name).at(argument, index);
+    fn deny(&self, kind: DenialKind, argument: &str, index: usize) -> Box<Denial> {
+        let mut denial = deny(kind, &self.task.name)
+            .with_argument(argument)
+            .at(index);
         if let Arguments::Listed { switches, .. } = &self.task.arguments {
             denial.allowed = switches.iter().map(spelling).collect();
         }
         denial
     }
+}
+
+/// Options by which tasks take code, or the name of another node, in the line itself.
+fn gives_code(option: &str) -> bool {
+    const LONG: &[&str] = &[
+        "--eval",
+        "--rpc-eval",
+        "--erl",
+        "--erl-config",
+        "--cookie",
+        "--sname",
+        "--name",
+        "--remsh",
+        "--require",
+        "--dot-iex",
+        "--tracer",
+    ];
+    let name = option.split('=').next().unwrap_or(option);
+    let short = !option.starts_with("--");
+    LONG.contains(&name) || short && (option.starts_with("-e") || option.starts_with("-r"))
 }
 
 /// An option as typed, without its value.
@@ -405,7 +454,7 @@ impl Value {
     }
 }
 
-fn value_ok(kind: &Value, value: &str) -> Result<(), DenialKind> {
+fn value_ok(kind: &Value, value: &str) -> Verdict {
     let ok = match kind {
         Value::Flag | Value::Toggle => false,
         Value::Integer(low, high) => {
@@ -450,7 +499,7 @@ fn value_ok(kind: &Value, value: &str) -> Result<(), DenialKind> {
     }
 }
 
-fn path_ok(path: &str) -> Result<(), DenialKind> {
+fn path_ok(path: &str) -> Verdict {
     lexical::check_relative(path)?;
     // Git runs what its own folder holds (hooks, filters), so a task must not be pointed at it.
     if path
@@ -462,9 +511,10 @@ fn path_ok(path: &str) -> Result<(), DenialKind> {
     Ok(())
 }
 
-/// A path or an Elixir wildcard. Alternatives could build, out of harmless pieces, a path that leaves the project: `{/etc,lib}`,
-/// `.{.,a}`, `{,a}/etc`. So none may hold a separator, be empty, or be all dots.
-fn pattern_ok(pattern: &str) -> Result<(), DenialKind> {
+/// A path or an Elixir wildcard. Alternatives could build, out of harmless pieces, a path that
+/// leaves the project: `{/etc,lib}`, `.{.,a}`, `{,a}/etc`. So none may hold a separator, be empty,
+/// or be all dots.
+fn pattern_ok(pattern: &str) -> Verdict {
     path_ok(pattern)?;
     let refused = Err(DenialKind::InvalidValue);
     if pattern.contains('\\') {
@@ -505,9 +555,9 @@ fn without_lines(arg: &str) -> &str {
     path
 }
 
-/// ExUnit runs whatever file it is given, so a file must look like a test (`*_test.exs`) and lie in a test path. A last part without
-/// a dot, or with a slash after it, is a folder.
-fn test_path_ok(arg: &str, test_paths: &[String]) -> Result<(), DenialKind> {
+/// ExUnit runs whatever file it is given, so a file must look like a test (`*_test.exs`) and lie in
+/// a test path. A last part without a dot, or with a slash after it, is a folder.
+fn test_path_ok(arg: &str, test_paths: &[String]) -> Verdict {
     let path = without_lines(arg);
     path_ok(path)?;
     if path.contains(['*', '?', '[', ']', '{', '}', ':', '\\']) {
@@ -537,7 +587,7 @@ fn lies_in(path: &str, root: &str) -> bool {
 }
 
 /// `test`, `MyApp.Repo`, `Enum.map/2`, `app:mix`.
-fn help_topic_ok(topic: &str) -> Result<(), DenialKind> {
+fn help_topic_ok(topic: &str) -> Verdict {
     let ok = topic.starts_with(|c: char| c.is_ascii_alphabetic() || c == ':')
         && topic.bytes().all(|b| {
             b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'?' | b'!' | b':' | b'/')

@@ -1,18 +1,19 @@
 //! The allowed tasks and their options, for Elixir 1.14 to 1.20, and the tasks that are never run.
 //!
-//! An option of a newer release that an older one does not know is harmless: the task itself reports it.
+//! An option of a newer release that an older one does not know is harmless: the task itself
+//! reports it.
 
 use std::borrow::Cow;
 
 use super::Reason;
 use super::Reason::{
-    ChangesDependencies, EvaluatesCode, HidesFailure, LeavesProject, NeverEnds, RunsProgram,
-    WaitsForInput, WritesFile,
+    ChangesDependencies, ChangesSettings, EvaluatesCode, HidesFailure, LeavesProject, NeverEnds,
+    RunsProgram, WaitsForInput, WritesFile,
 };
 use super::grammar::{Arguments, Positional, Refused, Switch, TaskGrammar, Value};
 
-/// Tasks that are refused whatever is configured: they publish, install, change the machine or destroy data, or (`do`) hide
-/// other tasks.
+/// Tasks that are refused whatever is configured: they publish, install, change the machine or
+/// destroy data, or (`do`) hide other tasks.
 pub const BLOCKED: &[&str] = &[
     "release",
     "archive.install",
@@ -30,7 +31,8 @@ pub const BLOCKED: &[&str] = &[
 /// The environments a task may run in.
 pub const ENVIRONMENTS: &[&str] = &["dev", "test"];
 
-/// Tasks that Mix runs on its own before others. An alias of such a name runs with them, so it is judged with them.
+/// Tasks that Mix runs on its own before others. An alias of such a name runs with them, so it is
+/// judged with them.
 pub const IMPLICIT: &[&str] = &[
     "archive.check",
     "loadconfig",
@@ -388,7 +390,8 @@ pub fn allowed() -> Vec<TaskGrammar> {
     ]
 }
 
-/// Tasks that are allowed only as steps of a project's own alias, as `test` of a project with a database has them.
+/// Tasks that are allowed only as steps of a project's own alias, as `test` of a project with a
+/// database has them.
 pub fn alias_only() -> Vec<TaskGrammar> {
     vec![
         task(
@@ -443,4 +446,59 @@ pub fn alias_only() -> Vec<TaskGrammar> {
             Positional::None,
         ),
     ]
+}
+
+/// Why the wide list refuses a task that is not blocked everywhere: it takes code or a command in
+/// the line, installs for the whole machine, or changes what others see.
+pub fn refused(task: &str) -> Option<Reason> {
+    let group = task.split('.').next().unwrap_or(task);
+    match (group, task) {
+        ("eval" | "rpc", _) => Some(EvaluatesCode),
+        ("cmd", _) => Some(RunsProgram),
+        ("archive" | "escript" | "local", _) => Some(ChangesSettings),
+        (
+            _,
+            "hex.user" | "hex.organization" | "hex.owner" | "hex.config" | "hex.repo"
+            | "hex.retire" | "hex.registry" | "hex.package",
+        ) => Some(ChangesSettings),
+        _ => None,
+    }
+}
+
+/// The grammar of a task that only the wide list has. What it does is not known, so aliases of
+/// `compile` are judged with it.
+pub fn open(name: &str) -> TaskGrammar {
+    if name == "run" {
+        return run();
+    }
+    TaskGrammar {
+        name: Cow::Owned(name.to_owned()),
+        arguments: Arguments::Open,
+        compiles: true,
+    }
+}
+
+fn run() -> TaskGrammar {
+    task(
+        "run",
+        true,
+        vec![
+            flag("no-archives-check"),
+            flag("no-compile"),
+            flag("no-deps-check"),
+            flag("no-elixir-version-check"),
+            flag("no-halt"),
+            flag("no-start"),
+            flag("preload-modules"),
+        ],
+        vec![
+            refuse_short("eval", 'e', EvaluatesCode),
+            refuse_short("require", 'r', EvaluatesCode),
+            refuse_short("parallel", 'p', EvaluatesCode),
+            refuse("config", EvaluatesCode),
+            refuse("rpc-eval", EvaluatesCode),
+            refuse("no-mix-exs", LeavesProject),
+        ],
+        Positional::Script,
+    )
 }

@@ -110,7 +110,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
   defp plausible(task, arguments, env) do
     case MixPolicy.check(task, arguments, env) do
       :ok -> {:ok, nil}
-      {:error, %{kind: "task_not_allowed"} = denial} -> {:ok, denial}
+      {:error, %{kind: :task_not_allowed} = denial} -> {:ok, denial}
       {:error, denial} -> {:error, MixPolicy.format(denial)}
     end
   end

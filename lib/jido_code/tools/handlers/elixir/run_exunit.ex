@@ -173,7 +173,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
 
   defp plausible(path) do
     with true <- String.contains?(path, "%"),
-         {:error, %{kind: "path_traversal_blocked"} = denial} <- MixPolicy.check("test", [path], "test") do
+         {:error, %{kind: :path_traversal_blocked} = denial} <- MixPolicy.check("test", [path], "test") do
       {:error, MixPolicy.format(denial)}
     else
       _later -> :ok
