@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -372,7 +372,7 @@ impl Shell {
         ends: Descriptors,
         machine: &mut Machine<'_>,
     ) -> Result<Running, String> {
-        let told = where_errors_go(stage, &ends);
+        let told = where_errors_go(stage, &ends, machine.spec);
         let Machine {
             spec,
             limits,
@@ -387,6 +387,7 @@ impl Shell {
                 match told {
                     Errors::Own => self.say(text.as_bytes(), machine),
                     Errors::Other(end) => write_without_waiting(&end, text.as_bytes()),
+                    Errors::File(path, roots) => append(&path, roots.as_deref(), text.as_bytes()),
                     Errors::Nowhere => {}
                 }
                 Outcome::NotStarted { code, message }
@@ -477,26 +478,46 @@ impl Shell {
 enum Errors {
     Own,
     Other(OwnedFd),
+    /// A file that the command would have written to, and the folders that it must lie in.
+    File(PathBuf, Option<Vec<PathBuf>>),
     Nowhere,
 }
 
-fn where_errors_go(stage: &Stage, ends: &Descriptors) -> Errors {
-    // What each of the three is, by the time all redirections have applied: one of the ends, or a
-    // file.
-    let mut origins = [Some(0), Some(1), Some(2)];
+fn where_errors_go(stage: &Stage, ends: &Descriptors, spec: &Spec) -> Errors {
+    #[derive(Clone, Copy)]
+    enum Origin<'a> {
+        End(usize),
+        File(&'a PathBuf),
+        Nowhere,
+    }
+    // What each of the three is, by the time all redirections have applied.
+    let mut origins = [Origin::End(0), Origin::End(1), Origin::End(2)];
     for redirection in &stage.redirections {
         let origin = match &redirection.target {
-            Target::Same(other) => usize::try_from(*other).ok().and_then(|at| origins[at]),
-            _ => None,
+            Target::Same(other) => usize::try_from(*other)
+                .ok()
+                .and_then(|at| origins.get(at).copied())
+                .unwrap_or(Origin::Nowhere),
+            Target::Write(path) | Target::Append(path) => Origin::File(path),
+            _ => Origin::Nowhere,
         };
-        if let Ok(at) = usize::try_from(redirection.descriptor) {
-            origins[at] = origin;
+        let at = usize::try_from(redirection.descriptor).unwrap_or(usize::MAX);
+        if let Some(place) = origins.get_mut(at) {
+            *place = origin;
         }
     }
     match origins[2] {
-        Some(2) => Errors::Own,
-        Some(end) => ends[end].try_clone().map_or(Errors::Nowhere, Errors::Other),
-        None => Errors::Nowhere,
+        Origin::End(2) => Errors::Own,
+        Origin::End(end) => ends[end].try_clone().map_or(Errors::Nowhere, Errors::Other),
+        Origin::File(path) => Errors::File(path.clone(), spec.policy.write.clone()),
+        Origin::Nowhere => Errors::Nowhere,
+    }
+}
+
+/// Adds to a file that the process of a command that then did not start has made.
+fn append(path: &Path, roots: Option<&[PathBuf]>, text: &[u8]) {
+    if let Ok(file) = spawn::open(path, OFlags::WRONLY | OFlags::APPEND, roots) {
+        let _ = rustix::io::write(file, text);
     }
 }
 
