@@ -68,6 +68,38 @@ defmodule JidoCode.Tools.Attack.MachinesTest do
     assert output =~ "read"
   end
 
+  @list "{JidoCode.Tools.Command.fence(), JidoCode.Tools.Security.CommandPolicy.list()}"
+
+  test "the wide list of commands is in force exactly where a whole fence holds", %{fence?: fence?} do
+    if fence? do
+      assert evaluate([], @list) == {:whole, :wide}
+      assert evaluate(["/usr/bin/python3", @without, "landlock"], @list) == {:partial, :narrow}
+    end
+
+    assert evaluate(["/usr/bin/python3", @without, "user-namespaces"], @list) == {:none, :narrow}
+    off = "Application.put_env(:jido_code_tools, :command_confinement, :off); " <> @list
+    assert evaluate([], off) == {:none, :narrow}
+  end
+
+  test "a line of the wide list does not run where the fence has gone since" do
+    code = """
+    root = #{inspect(folders!().project)}
+    context = %{project_root: root, session_id: "s", granted_tier: :execute}
+    run = fn ->
+      JidoCode.Tools.SecureExecutor.call("bash_execute", %{"command" => "seq 3 | sed -n 2p"}, context)
+    end
+    # As found before it went.
+    :persistent_term.put(JidoCode.Tools.Command.Fence, :whole)
+    {run.(), run.()}
+    """
+
+    assert {{:error, gone}, {:error, narrow}} =
+             evaluate(["/usr/bin/python3", @without, "user-namespaces"], code)
+
+    assert gone =~ "can't be confined as required"
+    assert narrow =~ "The narrow list is in force"
+  end
+
   test "as an ordinary user, and with no home", %{fence?: fence?, root?: root?} do
     if fence? and root? do
       user = ~w(setpriv --reuid=65534 --regid=65534 --clear-groups env -u HOME)

@@ -83,7 +83,7 @@ defmodule JidoCode.Tools.Command do
   An unknown option raises `ArgumentError`.
   """
 
-  alias JidoCode.Tools.Command.{Confinement, Options, Result, Server}
+  alias JidoCode.Tools.Command.{Confinement, Fence, Options, Result, Server}
 
   @type stage ::
           [String.t(), ...]
@@ -225,10 +225,11 @@ defmodule JidoCode.Tools.Command do
   def close(command), do: Server.close(command)
 
   @doc """
-  What keeps commands in on this machine: `:whole`, `:partial` or `:none`.
+  What keeps commands in on this machine: `:whole`, `:partial` (no Landlock or no seccomp beside the namespaces), or `:none` (no
+  namespaces, or `command_confinement: :off`). The first call runs a command to find out.
   """
   @spec fence() :: :whole | :partial | :none
-  def fence, do: :none
+  def fence, do: Fence.state()
 
   @doc """
   A reason as a sentence.

@@ -15,6 +15,7 @@ pub mod guard;
 pub mod limits;
 pub mod paths;
 pub mod privileges;
+pub mod probe;
 pub mod repository;
 pub mod scratch;
 pub mod seccomp;

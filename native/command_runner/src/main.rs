@@ -15,8 +15,24 @@ fn main() -> ExitCode {
                 }
             }
         }
+        // What of a whole fence this machine lacks, a line each; nothing where it lacks nothing.
+        (Some(option), Some(aside)) if option.as_os_str() == "--probe" => {
+            match command_runner::probe::missing(&aside) {
+                Ok(missing) => {
+                    missing.iter().for_each(|line| println!("{line}"));
+                    ExitCode::SUCCESS
+                }
+                Err(error) => {
+                    eprintln!("jido_command_runner: {error}");
+                    ExitCode::from(command_runner::worker::FAILED)
+                }
+            }
+        }
         _ => {
-            eprintln!("usage: jido_command_runner SCRATCH_FOLDER (see JidoCode.Tools.Command)");
+            eprintln!(
+                "usage: jido_command_runner SCRATCH_FOLDER (see JidoCode.Tools.Command)\n       \
+                 jido_command_runner --probe EMPTY_FOLDER"
+            );
             ExitCode::from(64)
         }
     }

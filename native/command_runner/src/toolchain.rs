@@ -107,6 +107,22 @@ pub fn find(
     found.into_iter().collect()
 }
 
+/// Takes the folders off `PATH` that commands may write. A file of the project that is named like a program would be taken
+/// for it otherwise, and one that is named `git` for git, which alone may write git's folder.
+pub fn leave_out_writable(environment: &mut [(OsString, OsString)], write: &[PathBuf]) {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let write: Vec<PathBuf> = write.iter().map(|path| real(path)).collect();
+    let outside = |folder: &PathBuf| {
+        let folder = real(folder);
+        !write.iter().any(|path| folder.starts_with(path))
+    };
+    for (_, value) in environment.iter_mut().filter(|(name, _)| name == "PATH") {
+        let folders = std::env::split_paths(&*value).filter(outside);
+        // What was split at every colon can be joined.
+        *value = std::env::join_paths(folders).unwrap_or_default();
+    }
+}
+
 /// Where the home can't be replaced by an empty one at its place, its variable leads to another folder, and those of
 /// version managers and package managers to what they find beside the home otherwise.
 pub fn replace_home(environment: &mut Vec<(OsString, OsString)>, homes: &[PathBuf], own: &Path) {
@@ -162,6 +178,24 @@ mod tests {
     use super::*;
     use std::fs;
     use std::os::unix::fs::symlink;
+
+    #[test]
+    fn no_program_is_found_where_commands_may_write() {
+        let folder = std::env::temp_dir().join(format!("path-{}", std::process::id()));
+        fs::create_dir_all(folder.join("project/bin")).unwrap();
+        symlink(folder.join("project/bin"), folder.join("link")).unwrap();
+        let path = std::env::join_paths([
+            folder.join("project/bin"),
+            folder.join("link"),
+            folder.clone(),
+            folder.join("missing"),
+        ]);
+        let mut environment = vec![("PATH".into(), path.unwrap())];
+        leave_out_writable(&mut environment, &[folder.join("project")]);
+        let left = std::env::join_paths([folder.clone(), folder.join("missing")]);
+        assert_eq!(environment[0].1, left.unwrap());
+        fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn installations_under_home_are_found_and_the_rest_of_home_is_not() {

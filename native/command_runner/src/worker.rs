@@ -270,6 +270,9 @@ fn confine(
     scratch: &Scratch,
 ) -> Result<(Confinement, Option<Keeper>), (&'static str, String)> {
     let refused = |error| ("confinement", error);
+    if let (Some(write), true) = (&spec.policy.write, spec.policy.mode != Mode::Off) {
+        toolchain::leave_out_writable(&mut spec.environment, write);
+    }
     let homes = toolchain::homes(&spec.environment);
     let repositories = match (&spec.policy.write, spec.policy.mode) {
         (None, _) | (_, Mode::Off) => Repositories::default(),

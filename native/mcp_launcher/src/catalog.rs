@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rmcp::model::{ErrorData, Tool};
 use serde::Deserialize;
 
+use crate::fence::Fence;
 use crate::options::Session;
 
 /// Lies beside this program, made by the Mix compiler of the library from its definitions.
@@ -43,7 +44,7 @@ impl Catalog {
     }
 
     /// What a client is told at its start, with what this session may do.
-    pub fn instructions(&self, session: &Session) -> String {
+    pub fn instructions(&self, session: &Session, fence: &Fence) -> String {
         let level = |tier: &str| TIERS.iter().position(|known| *known == tier);
         let granted = level(&session.tier);
         let denied: Vec<String> = self
@@ -58,8 +59,10 @@ impl Catalog {
             })
             .collect();
         let mut text = format!(
-            "{} This session has the tier {}.",
-            self.instructions, session.tier
+            "{} {} This session has the tier {}.",
+            self.instructions,
+            fence.instruction(session.fence),
+            session.tier
         );
         if !denied.is_empty() {
             text += &format!(" Not granted: {}.", denied.join(", "));

@@ -52,6 +52,12 @@ impl Install {
         self.root.join("lib/jido_code_tools/ebin")
     }
 
+    /// The program that runs commands.
+    pub fn runner(&self) -> PathBuf {
+        self.root
+            .join("lib/jido_code_tools/priv/native/jido_command_runner")
+    }
+
     /// The program that starts the tools' VM.
     pub fn elixir(&self) -> PathBuf {
         self.elixir.join("elixir")

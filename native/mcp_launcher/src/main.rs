@@ -13,6 +13,7 @@
 mod catalog;
 mod channel;
 mod consent;
+mod fence;
 mod install;
 mod lock;
 mod options;
@@ -29,11 +30,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use catalog::Catalog;
+use fence::Fence;
 use install::Install;
 use options::{Options, Session};
 use server::Server;
 use stdio::Stdio;
-use tools::Tools;
+use tools::{Stopper, Tools};
 
 /// How long the VM has to end by itself once the client is gone. Clients wait two seconds before they signal.
 const GRACE: Duration = Duration::from_millis(1_500);
@@ -64,23 +66,30 @@ fn start(options: Options) -> Result<ExitCode, String> {
     command_runner::tree::adopt_orphans()
         .map_err(|error| format!("can't become the parent of orphans: {error}"))?;
 
+    let session = Session::of(&options);
+    let fence = Fence::find(&install.runner(), session.fence);
+    eprintln!("jido_mcp: {}", fence.notice(session.fence));
+    let instructions = catalog.instructions(&session, &fence);
+
     // One thread: a child's parent death signal follows the thread that started it.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    let code = runtime.block_on(run(install, options, catalog))?;
+    let ask = session.ask;
+    let code = runtime.block_on(async {
+        let (tools, vm) = Tools::start(install, options);
+        let ended = CancellationToken::new();
+        let server = Server::new(catalog, tools, instructions, ask, ended.clone());
+        run(server, vm, ended).await
+    })?;
     // The thread that waits for standard input can't be woken, and must not hold the exit.
     runtime.shutdown_background();
     Ok(code)
 }
 
-async fn run(install: Install, options: Options, catalog: Catalog) -> Result<ExitCode, String> {
+async fn run(server: Server, vm: Stopper, ended: CancellationToken) -> Result<ExitCode, String> {
     let mut signals = Signals::listen().map_err(|error| error.to_string())?;
-    let ended = CancellationToken::new();
-    let session = Session::of(&options);
-    let (tools, vm) = Tools::start(install, options);
-    let server = Server::new(catalog, tools, session, ended.clone());
     let serving = async {
         match server.serve(Stdio::new(ended.clone())).await {
             Ok(session) => session

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::fence::Wanted;
+
 /// Printed under an error of the command line.
 pub const USAGE: &str = "\
 usage: jido_mcp [--project FOLDER] [--path FOLDERS] [options of the session]
@@ -84,6 +86,8 @@ pub struct Session {
     pub consented: Vec<String>,
     /// Whether a denied call may ask.
     pub ask: bool,
+    /// What happens to commands without a whole fence.
+    pub fence: Wanted,
 }
 
 impl Session {
@@ -109,6 +113,12 @@ impl Session {
                 .map(str::to_owned)
                 .collect(),
             ask: options.ask,
+            // What is not understood is refused by the VM.
+            fence: match values("--fence").pop().as_deref() {
+                Some("best-effort") => Wanted::BestEffort,
+                Some("off") => Wanted::Off,
+                _ => Wanted::Required,
+            },
         }
     }
 }
@@ -159,6 +169,11 @@ mod tests {
         };
         let plain = session(&[]).unwrap();
         assert_eq!((plain.tier.as_str(), plain.ask), ("read_only", true));
+        assert_eq!(plain.fence, Wanted::Required);
+        let fence = |value| session(&["--fence", value]).unwrap().fence;
+        assert_eq!(fence("off"), Wanted::Off);
+        assert_eq!(fence("best-effort"), Wanted::BestEffort);
+        assert_eq!(fence("none"), Wanted::Required);
         let more = [
             "--tier=execute",
             "--consent",

@@ -22,7 +22,6 @@ use tokio_util::sync::CancellationToken;
 use crate::catalog::Catalog;
 use crate::channel::Answer;
 use crate::consent::{self, Open, Said, Way};
-use crate::options::Session;
 use crate::tools::{Call, Tools, Work};
 
 /// Calls that may run at once. Rate limits, which a session's calls share, come long before.
@@ -56,16 +55,18 @@ pub struct Server {
 }
 
 impl Server {
-    /// `ended` is cancelled when the client is gone.
+    /// `instructions` are what a client is told at its start, `ask` whether a denied call may ask the person there. `ended`
+    /// is cancelled when the client is gone.
     pub fn new(
         catalog: Catalog,
         tools: Tools,
-        session: Session,
+        instructions: String,
+        ask: bool,
         ended: CancellationToken,
     ) -> Server {
         Server {
-            instructions: catalog.instructions(&session),
-            ask: session.ask,
+            instructions,
+            ask,
             asking: Mutex::default(),
             open: Open::default(),
             catalog,

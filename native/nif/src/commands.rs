@@ -65,6 +65,8 @@ struct Judged<'a> {
     mix: Vec<&'a MixCall>,
     /// The words of every program, as they were judged.
     commands: Vec<Vec<&'a str>>,
+    /// The line as it was understood.
+    shown: String,
 }
 
 /// `{:ok, judged}`, `{:denied, denial}`, or `{:error, kind, message}` for what the disk says against it.
@@ -126,6 +128,7 @@ fn judged<'a>(root: &Path, plan: &'a Plan) -> serde_json::Result<Judged<'a>> {
             .iter()
             .map(|command| words(&command.argv))
             .collect(),
+        shown: plan.shown(),
     })
 }
 

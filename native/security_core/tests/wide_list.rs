@@ -242,6 +242,15 @@ fn what_is_never_run_is_refused_wherever_it_stands() {
         ("tar --to-command=sh -xf x", OptionRefused),
         ("tar -I sh -xf x", OptionRefused),
         ("split --filter=sh x", CommandNotAllowed),
+        ("tar cIf 'sh x' a.tar lib", OptionRefused),
+        ("tar xPf a.tar", OptionRefused),
+        ("tar cf /tmp/a.tar lib", AbsolutePathBlocked),
+        ("cat x$?", Expansion),
+        ("echo a > x$?", GlobNotAllowed),
+        ("awk '{print a ? b :\n c > \"/tmp/x\"}' x", ScriptRefused),
+        ("git log --format='%+G?'", InvalidValue),
+        ("git log --pretty='format:% G?'", InvalidValue),
+        ("BC_ENV_ARGS=/etc/passwd bc", VariableBlocked),
         ("A+=x ls", Assignment),
         ("cp --parents .git/config x", ProtectedPath),
         ("cp -r .git copy", ProtectedPath),
@@ -316,6 +325,56 @@ fn a_launcher_is_judged_with_what_it_runs() {
         wide("timeout 5").unwrap_err().kind,
         DenialKind::MissingArgument
     );
+}
+
+#[test]
+fn the_options_of_tar_may_come_without_a_dash() {
+    let tar = |words: &str| argv(words)[0][2..].to_vec();
+    assert_eq!(tar("tar xzf a.tgz"), ["-xzf", "a.tgz"]);
+    assert_eq!(tar("tar xfz a.tgz"), ["-xzf", "a.tgz"]);
+    assert_eq!(tar("tar -czf a.tgz lib"), ["-czf", "a.tgz", "lib"]);
+    let plan = wide("tar czf a.tgz lib").unwrap();
+    let modes: Vec<_> = plan.programs()[0].paths.iter().map(|p| p.mode).collect();
+    assert_eq!(modes, [PathMode::Write, PathMode::Read]);
+}
+
+#[test]
+fn a_plan_is_shown_as_the_line_it_was_understood_from() {
+    let shown = |line: &str| wide(line).unwrap().shown();
+    for line in [
+        "echo 'hello there' | sort && ls lib",
+        "cd lib && cat a.ex >b.txt 2>&1; ls ../test || false",
+        "(cd lib && ls) | wc -l; ! { true; ls *.ex; } 2>/dev/null",
+        "export A='x y' && env -u A printenv A",
+        "time xargs '-I{}' cp -- '{}' '{}.bak' <names",
+        "false; echo 'code: '$?. >>out",
+        "cat <<<'some text'; exit 3",
+    ] {
+        assert_eq!(shown(line), line);
+    }
+    assert_eq!(shown("X=1 Y=2; echo $X"), "{ X=1; Y=2; }; echo 1");
+    assert_eq!(shown("echo {a,b}\\ c"), "echo 'a c' 'b c'");
+    assert_eq!(shown("mix test"), "MIX_ENV=dev mix test");
+    // Read again it is the same, but where it has options that only this policy gives.
+    let given = [
+        "--sandbox",
+        "--force-local",
+        "--no-ext-diff",
+        "--no-config",
+        "--no-textconv",
+        "--no-dereference",
+        "--stdout",
+    ];
+    for row in ordinary().into_iter().filter(|row| row.wide == "runs") {
+        let once = shown(&row.line);
+        if given.iter().any(|option| once.contains(option)) {
+            continue;
+        }
+        let again =
+            wide(&once).unwrap_or_else(|denial| panic!("{once}: {denial} {:?}", denial.argument));
+        assert_eq!(again.shown(), once, "{}", row.line);
+        assert_eq!(argv(&once), argv(&row.line), "{once}");
+    }
 }
 
 #[test]

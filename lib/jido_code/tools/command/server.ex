@@ -11,7 +11,7 @@ defmodule JidoCode.Tools.Command.Server do
 
   use GenServer, restart: :temporary
 
-  alias JidoCode.Tools.Command.{Options, Output, Result}
+  alias JidoCode.Tools.Command.{Fence, Options, Output, Result}
 
   @streams [stdout: "stdout", stderr: "stderr", channel: "channel"]
 
@@ -221,12 +221,17 @@ defmodule JidoCode.Tools.Command.Server do
   defp event(%{"event" => "refused", "kind" => kind, "message" => text}, state) do
     reason =
       case kind do
-        "confinement" -> {:confinement, text}
+        "confinement" -> confinement_refused(text)
         "bad_spec" -> {:invalid, text}
         _system -> {:runner, text}
       end
 
     ending(state, {:error, reason})
+  end
+
+  defp confinement_refused(text) do
+    Fence.forget()
+    {:confinement, text}
   end
 
   # Reads that crossed with the report are answered from it; the answer to all others waits for the runner's end, so

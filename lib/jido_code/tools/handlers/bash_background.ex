@@ -51,8 +51,8 @@ defmodule JidoCode.Tools.Handlers.BashBackground do
 
     deadline = Deadline.new(nil, @timeout, @timeout)
 
-    with {:ok, {plan, options}} <- Project.Line.prepare("bash_background", line, nil, context, deadline) do
-      case Shells.start(session, plan, options, %{line: line, description: description}) do
+    with {:ok, judged} <- Project.Line.prepare("bash_background", line, nil, context, deadline) do
+      case Shells.start(session, judged.plan, judged.options, %{line: line, description: description}) do
         {:ok, id, confinement} ->
           Confinement.tell(context, confinement)
           {:ok, %{"shell_id" => id, "description" => description, "confinement" => confinement}}

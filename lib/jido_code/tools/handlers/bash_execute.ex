@@ -83,10 +83,10 @@ defmodule JidoCode.Tools.Handlers.BashExecute do
   defp run(%{"command" => line} = args, context) do
     deadline = Deadline.new(args["timeout"], @default_timeout, @max_timeout)
 
-    with {:ok, {plan, options}} <-
+    with {:ok, judged} <-
            Project.Line.prepare("bash_execute", line, args["working_directory"], context, deadline) do
-      plan
-      |> Foreground.run([timeout: Deadline.left(deadline), keep: @keep] ++ options, context)
+      judged.plan
+      |> Foreground.run([timeout: Deadline.left(deadline), keep: @keep] ++ judged.options, context)
       |> answer(deadline)
     end
   end

@@ -7,8 +7,8 @@ defmodule JidoCode.Tools.Project.Line do
   alias JidoCode.Tools.Project.Places
   alias JidoCode.Tools.Security.CommandPolicy
 
-  @typedoc "What `JidoCode.Tools.Command` takes: the plan, and its options."
-  @type t :: {Command.plan(), keyword()}
+  @typedoc "What `JidoCode.Tools.Command` takes, the plan and its options, and the line as it was understood."
+  @type t :: %{plan: Command.plan(), options: keyword(), shown: String.t()}
 
   @doc """
   Judges a line of `tool` by the command policy and, for calls of Mix in it, by the project's aliases.
@@ -24,7 +24,7 @@ defmodule JidoCode.Tools.Project.Line do
          list = CommandPolicy.list(),
          {:ok, plan} <- CommandPolicy.plan(line, root, folder, aliases: true, list: list),
          :ok <- approve_mix(plan, list, root, deadline) do
-      {:ok, {plan.line, options(tool, plan, root)}}
+      {:ok, %{plan: plan.line, options: options(tool, plan, list, root), shown: plan.shown}}
     end
   end
 
@@ -64,7 +64,7 @@ defmodule JidoCode.Tools.Project.Line do
       else: Project.Mix.facts(folder, env, deadline)
   end
 
-  defp options(tool, plan, root) do
+  defp options(tool, plan, list, root) do
     # Mix must not be led elsewhere by what this VM was started with.
     env = %{"LANG" => "C.UTF-8", "LC_ALL" => "C.UTF-8", "MIX_EXS" => nil, "MIX_TARGET" => nil}
 
@@ -72,7 +72,11 @@ defmodule JidoCode.Tools.Project.Line do
       [
         cd: Path.join(root, plan.folder),
         network: Map.get(Map.new(Config.get(:tool_network)), tool, plan.network),
-        confinement: Config.get(:command_confinement)
+        confinement: confinement(list)
       ]
   end
+
+  # What the wide list lets through is for a whole fence to hold, and nothing less.
+  defp confinement(:wide), do: :required
+  defp confinement(:narrow), do: Config.get(:command_confinement)
 end

@@ -39,14 +39,16 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
 
   @typedoc """
   `line` is what `JidoCode.Tools.Command` runs, `folder` where, below the project's root, `network` what it needs, `mix` the
-  calls of Mix in it, whose aliases are still to be judged, each with its folder, and `commands` the words of every program.
+  calls of Mix in it, whose aliases are still to be judged, each with its folder, `commands` the words of every program, and
+  `shown` the line as it was understood.
   """
   @type plan :: %{
           line: {:line, String.t()},
           folder: String.t(),
           network: :none | :all,
           mix: [%{task: String.t(), args: [String.t()], env: String.t() | nil, cwd: String.t()}],
-          commands: [[String.t()]]
+          commands: [[String.t()]],
+          shown: String.t()
         }
 
   @type breadth :: :narrow | :wide

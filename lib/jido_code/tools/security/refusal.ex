@@ -60,6 +60,8 @@ defmodule JidoCode.Tools.Security.Refusal do
   defp in_force(%{list: :narrow, kind: kind}) when kind in @by_list,
     do: " (The narrow list is in force: this machine has no whole fence for commands.)"
 
+  defp in_force(%{list: :wide, kind: kind}) when kind in @by_list, do: " (The wide list is in force.)"
+
   defp in_force(_refusal), do: ""
 
   # Lines and their syntax

@@ -537,7 +537,7 @@ pub(super) fn git() -> CommandGrammar {
 pub(super) fn widen(grammar: CommandGrammar) -> CommandGrammar {
     grammar
         .no_longer_refuses_subcommands(
-            "config worktree apply format-patch rebase bisect clean submodule archive notes",
+            "config worktree apply format-patch rebase bisect clean submodule notes",
         )
         .with(combining)
         .with(looking)

@@ -155,6 +155,8 @@ pub struct CommandGrammar {
     pub(super) changes_with: Vec<String>,
     /// Options end where the first operand stands.
     pub(super) stops: bool,
+    /// Its first word is a bundle of options, with or without `-` (`tar xzf`).
+    pub(super) bundle_first: bool,
 }
 
 impl CommandGrammar {
@@ -183,6 +185,7 @@ impl CommandGrammar {
             wraps: Wraps::Nothing,
             changes_with: Vec::new(),
             stops: false,
+            bundle_first: false,
         }
     }
 
@@ -327,6 +330,11 @@ impl CommandGrammar {
 
     pub(super) fn stops(mut self) -> Self {
         self.stops = true;
+        self
+    }
+
+    pub(super) fn bundle_first(mut self) -> Self {
+        self.bundle_first = true;
         self
     }
 

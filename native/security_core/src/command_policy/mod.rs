@@ -44,6 +44,7 @@ mod prepare;
 mod programs;
 mod scan;
 mod script;
+mod show;
 mod syntax;
 mod value;
 mod wide;

@@ -57,7 +57,7 @@ const VARIABLES: &[&str] = &[
     // Programs with options in their environment.
     "GIT_*", "SSH_*", "GPG_*", "GNUPGHOME", "EMAIL", "PAGER", "LESS*", "MORE", "EDITOR", "VISUAL",
     "BROWSER",
-    "GREP_*", "RIPGREP_*", "TAR_*", "GZIP", "BZIP*", "XZ_*", "ZSTD_*", "ZIPOPT", "UNZIP*", "AWK*",
+    "GREP_*", "RIPGREP_*", "TAR_*", "GZIP", "BZIP*", "XZ_*", "ZSTD_*", "ZIPOPT", "UNZIP*", "ZIPINFO*", "BC_*", "AWK*",
     "GAWK*", "MAWK*", "JQ_*", "SED*", "LS_BLOCK_SIZE", "PSQL_*", "PGSYSCONFDIR", "PGSERVICEFILE",
     "PGPASSFILE",
     "SIMPLE_BACKUP_SUFFIX", "VERSION_CONTROL", "WGETRC", "NETRC", "INPUTRC", "CMAKE_*", "MANPAGER",

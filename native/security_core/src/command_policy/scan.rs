@@ -33,6 +33,8 @@ pub(super) fn check(
     place: Place<'_>,
     depth: usize,
 ) -> Result<Matched> {
+    let dashed = dashed(grammar, words);
+    let words = dashed.as_deref().unwrap_or(words);
     let mut scan = Scan {
         policy,
         place,
@@ -69,6 +71,27 @@ pub(super) fn check(
         more,
         command: scan.command,
     })
+}
+
+/// The words with `-` before the bundle that stands first, and the option with a value at its end, where one is: `xfz a` is
+/// `-xzf a`. None where there is no such bundle.
+fn dashed(grammar: &CommandGrammar, words: &[Word]) -> Option<Vec<Word>> {
+    let Some(Word::Literal(bundle)) = words.get(1).filter(|_| grammar.bundle_first) else {
+        return None;
+    };
+    if bundle.starts_with('-') {
+        return None;
+    }
+    let takes_value = |letter: &char| {
+        let mut options = grammar.options.iter();
+        let name = letter.to_string();
+        options.any(|option| option.name == name && matches!(option.arg, Arg::Required(_)))
+    };
+    let (last, first): (Vec<char>, Vec<char>) = bundle.chars().partition(takes_value);
+    let bundle: String = ['-'].into_iter().chain(first).chain(last).collect();
+    let mut dashed = words.to_vec();
+    dashed[1] = Word::Literal(bundle);
+    Some(dashed)
 }
 
 pub(super) struct Scan<'a> {

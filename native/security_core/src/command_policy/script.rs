@@ -84,7 +84,8 @@ impl Awk<'_> {
             ',' | '&' | '<' | '>' | '=' | '!' | '~' | '+' | '-' | '*' | '%' | '^' | '?' | ':'
             | '$' => {
                 self.operator(1);
-                self.continues = c == ',';
+                // Behind `?` and `:` only gawk goes on in the next line.
+                self.continues = matches!(c, ',' | '?' | ':');
             }
             _ => return Err("a character that awk does not know"),
         }
@@ -359,6 +360,8 @@ mod tests {
             "{print $1, $2 > \"x\"}",
             "{print $1,\n $2 > \"x\"}",
             "{print(1) > \"x\"}",
+            "{print a ? b :\n c > \"x\"}",
+            "{print a ?\n b : c > \"x\"}",
             "{printf \"%s\" , $1 >> \"x\"}",
             "BEGIN{while((getline l < \"/etc/passwd\") > 0) print l}",
             "@load \"filefuncs\"",

@@ -3,6 +3,7 @@
 use super::grammar::{Kind, PathMode};
 use super::scan::Scan;
 use super::script;
+use super::word::Word;
 use super::{DenialKind, PathArg, Reason, Result};
 use crate::path_boundary::lexical;
 
@@ -108,6 +109,13 @@ impl Scan<'_> {
         }
         self.inside(path, mode)
             .map_err(|kind| self.deny_argument(kind, path))?;
+        // Where it leads can't be followed before the exit code is known.
+        if matches!(
+            self.command.argv.get(self.argv_at),
+            Some(Word::Status { .. })
+        ) {
+            return Err(self.deny(DenialKind::Expansion));
+        }
         self.add_path(path, mode);
         Ok(())
     }
@@ -199,7 +207,10 @@ fn is_plain(kind: &Kind, value: &str) -> bool {
                 && !has_parent(value)
         }
         Kind::OneOf(words) => words.iter().any(|word| word == value),
-        Kind::GitFormat => !value.contains("%G") && !value.contains("%(signature"),
+        Kind::GitFormat => {
+            let verifies = |sign| value.contains(&format!("%{sign}G"));
+            !["", "+", "-", " "].into_iter().any(verifies) && !value.contains("%(signature")
+        }
         Kind::DateFormat => value.starts_with('+'),
         Kind::Mode => {
             let octal = value.len() == 3 || value.len() == 4 && value.starts_with('0');

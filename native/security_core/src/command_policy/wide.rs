@@ -396,6 +396,7 @@ fn archives() -> Vec<CommandGrammar> {
         command("tar")
             // A name with a colon would be a file on another machine, reached by a program.
             .forces("--force-local")
+            .bundle_first()
             .flags(
                 "c x t r u v z j J k p O h create extract get list append update verbose gzip \
                      bzip2 xz zstd keep-old-files preserve-permissions \

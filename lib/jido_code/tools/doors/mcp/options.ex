@@ -97,8 +97,13 @@ defmodule JidoCode.Tools.Doors.MCP.Options do
     end
   end
 
+  # The launcher tells the client what keeps commands in, and it knows its own command line alone.
   defp read(path) do
-    {:ok, path |> Config.Reader.read!() |> Keyword.get(:jido_code_tools, [])}
+    configured = path |> Config.Reader.read!() |> Keyword.get(:jido_code_tools, [])
+
+    if Keyword.has_key?(configured, :command_confinement),
+      do: {:error, "--config #{path}: command_confinement is decided by --fence, on the command line"},
+      else: {:ok, configured}
   rescue
     exception -> {:error, "--config #{path}: #{Exception.message(exception)}"}
   end

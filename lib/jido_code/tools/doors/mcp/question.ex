@@ -34,7 +34,7 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
     #{indented(shown)}
 
     Folder: #{visible(what.folder)}
-    #{reach(what)}
+    #{reach(what.reach)}
     Allow it?\
     """
   end
@@ -42,9 +42,9 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
   defp indented(text), do: text |> String.split("\n") |> Enum.map_join("\n", &("  " <> &1))
 
   defp subject(name, %{"command" => line} = args, context) when name in ["bash_execute", "bash_background"] do
-    with {:ok, {steps, options}} <-
-           Project.Line.prepare(name, line, args["working_directory"], context, deadline()) do
-      command(command_line(steps), options[:cd], options[:network])
+    with {:ok, judged} <- Project.Line.prepare(name, line, args["working_directory"], context, deadline()) do
+      options = judged.options
+      command(judged.shown, options[:cd], options[:network], options[:confinement])
     end
   end
 
@@ -70,12 +70,14 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
   defp subject(name, args, context) do
     with {:ok, root} <- Workspace.root(context),
          {:ok, json} <- JSON.encode(args) do
-      {:ok, %{shown: "#{name} #{json}", folder: root, command?: false}}
+      {:ok, %{shown: "#{name} #{json}", folder: root, reach: nil}}
     end
   end
 
-  defp command(shown, folder, network),
-    do: {:ok, %{shown: shown, folder: folder, network: network, command?: true}}
+  defp command(shown, folder, network, confinement \\ Config.get(:command_confinement)) do
+    reach = %{network: network, confinement: confinement}
+    {:ok, %{shown: shown, folder: folder, reach: reach}}
+  end
 
   defp inside(_root, nil), do: :ok
 
@@ -88,50 +90,20 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
 
   defp deadline, do: Deadline.new(nil, @time_ms, @time_ms)
 
-  defp reach(%{command?: false}), do: "It runs no command and writes nothing."
+  defp reach(nil), do: "It runs no command and writes nothing."
 
-  defp reach(%{network: network}) do
-    "It may write the project and the caches of its build tools; network: #{network(network)}; confined by the kernel: #{confined()}."
+  defp reach(%{network: network, confinement: confinement}) do
+    "It may write the project and the caches of its build tools; network: #{network(network)}; confined by the kernel: " <>
+      confined(confinement) <> "."
   end
 
   defp network(:none), do: "none"
   defp network(:all), do: "all"
   defp network({:ports, ports}), do: "the ports #{Enum.join(ports, ", ")}"
 
-  defp confined do
-    case Config.get(:command_confinement) do
-      :required -> "yes, or it does not run"
-      :best_effort -> "as far as this machine can"
-      _off -> "no"
-    end
-  end
-
-  # The plan as it was understood, in the words of a shell.
-  defp command_line(steps) do
-    steps
-    |> Enum.with_index()
-    |> Enum.map_join(" ", fn {{connector, stages}, index} ->
-      line = Enum.map_join(stages, " | ", &stage/1)
-      if index == 0, do: line, else: connector(connector) <> " " <> line
-    end)
-  end
-
-  defp connector(:then), do: ";"
-  defp connector(:and), do: "&&"
-  defp connector(:or), do: "||"
-
-  defp stage(argv) when is_list(argv), do: words(argv)
-
-  defp stage(%{argv: argv} = stage) do
-    env = for {name, value} <- Map.get(stage, :env, []), do: "#{name}=#{word(value || "")} "
-    redirects = for redirect <- Map.get(stage, :redirect, []), do: " " <> redirect(redirect)
-    Enum.join(env) <> words(argv) <> Enum.join(redirects)
-  end
-
-  defp redirect({from, :same, to}), do: "#{from}>&#{to}"
-  defp redirect({from, :read, path}), do: "#{from}<#{word(path)}"
-  defp redirect({from, :write, path}), do: "#{from}>#{word(path)}"
-  defp redirect({from, :append, path}), do: "#{from}>>#{word(path)}"
+  defp confined(:required), do: "yes, or it does not run"
+  defp confined(:best_effort), do: "as far as this machine can"
+  defp confined(_off), do: "no"
 
   defp words(argv), do: Enum.map_join(argv, " ", &word/1)
 
