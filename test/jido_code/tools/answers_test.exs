@@ -13,6 +13,7 @@ defmodule JidoCode.Tools.AnswersTest do
   doctest JidoCode.Tools.Answers.Tests
   doctest JidoCode.Tools.Answers.Tree
   doctest JidoCode.Tools.Answers.Words
+  doctest JidoCode.Tools.Introspection.Modules
 
   alias JidoCode.Tools.Answers
   alias JidoCode.Tools.Answers.Plain

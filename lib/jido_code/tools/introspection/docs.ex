@@ -8,7 +8,16 @@ defmodule JidoCode.Tools.Introspection.Docs do
   # A name that was typed becomes no atom, and none is made of what a file holds. A command may have written that file: what is
   # taken of it is bounded, and nothing of it is run.
 
-  alias JidoCode.Tools.Introspection.{BeamFile, DocsIndex, ExternalTerm, Markup, Names, Typespecs}
+  alias JidoCode.Tools.Introspection.{
+    BeamFile,
+    DocsIndex,
+    ExternalTerm,
+    Markup,
+    ModuleFacts,
+    Names,
+    Typespecs
+  }
+
   alias JidoCode.Tools.PlainFile
 
   @max_name 255
@@ -32,13 +41,16 @@ defmodule JidoCode.Tools.Introspection.Docs do
           length: non_neg_integer(),
           defaults: non_neg_integer(),
           deprecated: String.t() | nil,
-          since: String.t() | nil
+          since: String.t() | nil,
+          line: pos_integer() | nil
         }
 
   @typedoc "Specs are unevaluated, since writing one out costs more than reading it: `{name, arity, write}`."
   @type spec :: {String.t(), arity(), (() -> [String.t()])}
 
   @type t :: %{
+          name: String.t(),
+          facts: ModuleFacts.t(),
           moduledoc: String.t() | nil,
           documented: boolean(),
           entries: [entry()],
@@ -53,10 +65,13 @@ defmodule JidoCode.Tools.Introspection.Docs do
   @spec fetch(String.t()) :: {:ok, t()} | {:error, :not_a_name | :not_found | :unreadable}
   def fetch(name) do
     with {:ok, file} <- file_name(name) do
-      case BeamFile.find(file) do
-        {:ok, path, identity} -> on_disk(path, identity, file)
-        :error -> in_memory(Names.existing(file))
-      end
+      found =
+        case BeamFile.find(file) do
+          {:ok, path, identity} -> on_disk(path, identity, file)
+          :error -> in_memory(Names.existing(file))
+        end
+
+      with {:ok, docs} <- found, do: {:ok, Map.put(docs, :name, file)}
     end
   end
 
@@ -126,7 +141,8 @@ defmodule JidoCode.Tools.Introspection.Docs do
       {:ok,
        %{
          docs
-         | specs: attributes |> Typespecs.specs(:spec) |> sorted(),
+         | facts: ModuleFacts.of(chunks, exports),
+           specs: attributes |> Typespecs.specs(:spec) |> sorted(),
            callbacks: attributes |> Typespecs.specs(:callback) |> sorted(),
            types: attributes |> Typespecs.types() |> sorted()
        }}
@@ -174,6 +190,7 @@ defmodule JidoCode.Tools.Introspection.Docs do
 
   defp documented(moduledoc, entries, format) do
     %{
+      facts: ModuleFacts.none(),
       moduledoc: moduledoc |> text(format) |> visible(),
       documented: true,
       entries: for(entry <- entries, entry = entry(entry, format), do: entry),
@@ -198,11 +215,20 @@ defmodule JidoCode.Tools.Introspection.Docs do
           length: 0,
           defaults: 0,
           deprecated: nil,
-          since: nil
+          since: nil,
+          line: nil
         }
       end
 
-    %{moduledoc: nil, documented: false, entries: entries, specs: [], callbacks: [], types: []}
+    %{
+      facts: ModuleFacts.none(),
+      moduledoc: nil,
+      documented: false,
+      entries: entries,
+      specs: [],
+      callbacks: [],
+      types: []
+    }
   end
 
   # A macro is compiled to a function with another name and one more argument.
@@ -228,7 +254,7 @@ defmodule JidoCode.Tools.Introspection.Docs do
   @kinds [:function, :macro, :callback, :macrocallback, :type]
 
   # Whatever else stands there is no entry: anybody may have written it.
-  defp entry({{kind, name, arity}, _anno, signatures, doc, meta}, format)
+  defp entry({{kind, name, arity}, anno, signatures, doc, meta}, format)
        when kind in @kinds and arity in 0..255 do
     meta = if is_map(meta), do: meta, else: %{}
 
@@ -245,12 +271,26 @@ defmodule JidoCode.Tools.Introspection.Docs do
         length: if(is_binary(doc), do: String.length(doc), else: 0),
         defaults: defaults(meta, arity),
         deprecated: string(meta[:deprecated]),
-        since: string(meta[:since])
+        since: string(meta[:since]),
+        line: line(anno)
       }
     end
   end
 
   defp entry(_other, _format), do: nil
+
+  # As the compilers annotate: a line, a line and a column, or a list that has one of them.
+  defp line(line) when is_integer(line) and line > 0, do: line
+  defp line({line, _column}), do: line(line)
+
+  defp line([_ | _] = anno) do
+    if not List.improper?(anno), do: Enum.find_value(anno, &location/1)
+  end
+
+  defp line(_none), do: nil
+
+  defp location({:location, at}), do: line(at)
+  defp location(_other), do: nil
 
   defp defaults(%{defaults: defaults}, arity) when defaults in 0..255, do: min(defaults, arity)
   defp defaults(_meta, _arity), do: 0

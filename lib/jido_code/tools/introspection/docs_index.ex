@@ -14,7 +14,7 @@ defmodule JidoCode.Tools.Introspection.DocsIndex do
   # Of text and terms. A module that is larger than most is worth reading again.
   @max_words 500_000
 
-  @type key :: {Path.t(), [PlainFile.identity() | nil]}
+  @type key :: {Path.t(), [PlainFile.identity() | nil | integer()]}
 
   @spec start_link(term()) :: GenServer.on_start()
   def start_link(_options), do: GenServer.start_link(__MODULE__, nil, name: __MODULE__)

@@ -83,6 +83,11 @@ defmodule JidoCode.Tools.Introspection.ExternalTerm do
   def list(<<108, length::32, elements::binary>>), do: {length, elements}
   def list(_other), do: :error
 
+  @doc "The number of pairs of the map that a body starts with, and its pairs: a key, its value, the next key."
+  @spec map(binary()) :: {non_neg_integer(), binary()} | :error
+  def map(<<116, size::32, pairs::binary>>), do: {size, pairs}
+  def map(_other), do: :error
+
   @doc "The name of an atom, whether this VM has it or not; nil for any other term."
   @spec name(term()) :: String.t() | nil
   def name({:unknown_atom, name}), do: name

@@ -4,30 +4,33 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
   #
   # The result has these keys:
   #
-  #   * `"module"` - as given
+  #   * `"module"` - its name as Elixir writes it
+  #   * `"function"` - only when one was asked for
+  #   * `"source"` - the module's file, from the project's folder where it lies there; null where it is not known
   #   * `"moduledoc"` - Markdown, or null; only its beginning when a function is asked for
   #   * `"docs"` - a list, see below
   #   * `"specs"` - a list of `name`, `arity`, `specs` (list of text, without `@spec`), and `kind` for callbacks
   #   * `"types"` - a list of `name`, `arity`, `type` (text)
-  #   * `"note"` - only when something was cut, is missing, or was not found
+  #   * `"behaviours"`, `"struct"` (its fields), `"implementations"` (of a protocol) - only of a module that has them, without `function`
+  #   * `"note"` - only when something was cut or is missing
   #
   # An entry of `"docs"` has `name`, `arity`, `kind` (`function`, `macro`, `callback`, `macrocallback`, `type`), `signature`,
-  # `doc` and `deprecated` (each may be null), and where they apply `since`, `defaults` (how many arguments may be left out)
+  # `doc` and `deprecated` (each may be null), and where they apply `since`, `line`, `defaults` (how many arguments may be left out)
   # and `doc_size`.
   #
   # Without `function` this is an index: `doc` is the first sentence and `doc_size` the length of the whole text in
-  # characters; what the author hid is not in it. With `function` it is the whole text of all functions, macros and types of
-  # that name; `arity` also finds a function that takes more arguments when the others have defaults.
+  # characters; what the author hid is not in it. With `function` it is the whole text of all functions, macros, callbacks and types
+  # of that name, which may come with `module` (`Enum.map/2`, `c:GenServer.init/1`); `arity` also finds a function that takes more arguments when the others have defaults.
   #
   # A module without documentation is no error: `moduledoc` and `doc` are null, functions come from its exports. Erlang
   # modules are found the same way; on OTP 25 and 26 their documentation may not be installed.
   #
-  # Errors contain `Module not found`.
+  # Errors contain `Module not found` or `Function not found`, and name what may have been meant.
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
   alias JidoCode.Tools.{Answers, Operation}
-  alias JidoCode.Tools.Introspection.{Bounded, Docs}
+  alias JidoCode.Tools.Introspection.{Bounded, Docs, ModuleFacts, Modules, Reference}
   alias JidoCode.Tools.Render.Text
 
   @timeout_ms 10_000
@@ -67,13 +70,15 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
           name: "module",
           type: :string,
           required: true,
-          description: "Module name, e.g. \"Enum\", \"MyApp.Worker\" or \":lists\"."
+          description:
+            "Module name, e.g. \"Enum\", \"MyApp.Worker\" or \":lists\"; or with a function, \"Enum.map/2\", a callback, " <>
+              "\"c:GenServer.init/1\", or a type, \"t:String.t/0\"."
         },
         %{
           name: "function",
           type: :string,
           required: false,
-          description: "Function, macro, type or callback name, e.g. \"map\"."
+          description: "Function, macro, type or callback name, e.g. \"map\" or \"map/2\"."
         },
         %{
           name: "arity",
@@ -101,14 +106,54 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
     {:error, "Invalid function: longer than any name"}
   end
 
-  defp fetch(%{"module" => module} = args, _context) do
-    work = fn -> with {:ok, docs} <- Docs.fetch(module), do: {:ok, result(docs, args)} end
+  defp fetch(%{"module" => module} = args, context) do
+    work = fn -> with {:ok, wanted} <- wanted(args), do: answer(wanted, context) end
 
     case Bounded.run(work, timeout: @timeout_ms, heap_words: @heap_words) do
-      {:ok, {:ok, result}} -> {:ok, result}
-      {:ok, {:error, reason}} -> {:error, explain(reason, module)}
+      {:ok, answer} -> answer
       {:error, :timeout} -> {:error, {:timeout, "Reading the documentation of #{module} took too long"}}
       {:error, _failure} -> {:error, "The documentation of #{module} can't be read"}
+    end
+  end
+
+  # What was asked for, in whichever of the two parameters the function's name stands.
+  defp wanted(%{"module" => module} = args) do
+    {module, named} =
+      case Reference.parse(module) do
+        {:ok, %{kind: :struct} = reference} -> {Modules.show(reference.module), %{}}
+        {:ok, reference} -> {Modules.show(reference.module), Map.from_struct(reference)}
+        :error -> {module, %{}}
+      end
+
+    {function, arity} = function(args["function"])
+
+    wanted = %{
+      module: module,
+      function: function || named[:name],
+      arity: args["arity"] || arity || named[:arity],
+      kinds: kinds(named[:kind], function || named[:name], args["include_callbacks"])
+    }
+
+    if function && named[:name] not in [nil, function],
+      do:
+        {:error, "Invalid function: #{module} names #{named[:name]} and function names #{function}; give one"},
+      else: {:ok, wanted}
+  end
+
+  # "map", "map/2"; "/" and "//2" are the operator.
+  defp function(nil), do: {nil, nil}
+
+  defp function(text) do
+    case Regex.run(~r"\A(?:[ct]:)?(.+?)/(\d{1,3})\z"su, String.trim(text)) do
+      [_all, name, arity] -> {name, String.to_integer(arity)}
+      nil -> {text |> String.trim() |> String.replace(~r/\A[ct]:(?=.)/, ""), nil}
+    end
+  end
+
+  defp answer(wanted, context) do
+    case Docs.fetch(wanted.module) do
+      {:ok, docs} -> found(docs, %{wanted | module: Modules.show(docs.name)}, context)
+      {:error, reason} -> {:error, explain(reason, wanted.module)}
     end
   end
 
@@ -117,46 +162,59 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
   end
 
   defp explain(:not_found, module) do
-    "Module not found: #{module} is not loaded, and no file of it is on the code path (is the project compiled?)"
+    meant =
+      case Modules.similar(if(String.starts_with?(module, ":"), do: module, else: "Elixir." <> module)) do
+        [] -> "is the project compiled?"
+        similar -> "did you mean #{Enum.join(similar, ", ")}?"
+      end
+
+    "Module not found: #{module} is not loaded, and no file of it is on the code path; #{meant}"
   end
 
   defp explain(:unreadable, module), do: "The documentation of #{module} can't be read: its file is damaged"
 
-  defp result(docs, args) do
-    function = args["function"]
-    kinds = kinds(args["include_callbacks"])
-    entries = Enum.filter(docs.entries, &wanted?(&1, function, args["arity"], kinds))
+  defp found(docs, wanted, context) do
+    entries = Enum.filter(docs.entries, &wanted?(&1, wanted))
+    result = result(docs, entries, wanted, context)
+
+    if wanted.function && entries == [] && result["types"] == [] && result["specs"] == [],
+      do: {:error, not_found(docs, wanted)},
+      else: {:ok, result}
+  end
+
+  defp result(docs, entries, %{function: function, arity: arity} = wanted, context) do
     arities = Enum.flat_map(entries, &Enum.to_list((&1.arity - &1.defaults)..&1.arity))
 
-    {budget, entries} =
+    {budget, shown_entries} =
       if function,
         do: {@detail_budget, details(entries, @detail_budget[:docs])},
         else: {@index_budget, index(entries)}
 
-    specs = specs(docs.specs, function, args["arity"], arities, nil)
+    specs = if "function" in wanted.kinds, do: specs(docs.specs, function, arity, arities, nil), else: []
 
     callbacks =
-      if "callback" in kinds,
-        do: specs(docs.callbacks, function, args["arity"], arities, "callback"),
+      if "callback" in wanted.kinds,
+        do: specs(docs.callbacks, function, arity, arities, "callback"),
         else: []
 
-    {shown_docs, left} = fit(entries, budget[:docs])
+    types = if function && "type" not in wanted.kinds, do: [], else: types(docs.types, function, arity)
+
+    {shown_docs, left} = fit(shown_entries, budget[:docs])
     {shown_specs, left} = fit(specs ++ callbacks, budget[:specs] + left)
-    {shown_types, left} = docs.types |> types(function, args["arity"]) |> fit(budget[:types] + left)
+    {shown_types, left} = fit(types, budget[:types] + left)
     {moduledoc, moduledoc_cut?} = cut(docs.moduledoc, budget[:moduledoc] + if(function, do: 0, else: left))
 
-    result = %{
-      "module" => args["module"],
+    %{
+      "module" => wanted.module,
       "moduledoc" => moduledoc,
       "docs" => shown_docs.items,
       "specs" => shown_specs.items,
-      "types" => shown_types.items
+      "types" => shown_types.items,
+      "source" => source(docs.facts.source, context)
     }
-
-    result = if function, do: Map.put(result, "function", function), else: result
-
-    [
-      function && entries == [] && shown_types.items == [] && not_found_note(docs, function, args["arity"]),
+    |> put(function != nil, "function", function)
+    |> about(docs, function)
+    |> noted([
       not docs.documented &&
         "The compiled module holds no documentation (a release drops it unless strip_beams keeps \"Docs\"); its functions " <>
           "are taken from its exports.",
@@ -165,23 +223,54 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
       left_out_note(shown_types.left, "types"),
       function == nil && moduledoc_cut? && "The module's description was cut.",
       function == nil && entries != [] && "This is an index; give function (and arity) for the whole text."
-    ]
-    |> Enum.filter(&is_binary/1)
-    |> case do
+    ])
+  end
+
+  defp about(result, _docs, function) when function != nil, do: result
+
+  defp about(result, %{facts: facts} = docs, _function) do
+    implementations = if facts.protocol?, do: ModuleFacts.implementations(docs.name), else: []
+
+    result
+    |> put(facts.behaviours != [], "behaviours", facts.behaviours)
+    |> put(facts.struct != [], "struct", facts.struct)
+    |> put(implementations != [], "implementations", implementations)
+  end
+
+  defp noted(result, notes) do
+    case Enum.filter(notes, &is_binary/1) do
       [] -> result
       notes -> Map.put(result, "note", Enum.join(notes, " "))
     end
   end
 
-  defp kinds(true), do: ["function", "macro", "callback", "macrocallback"]
-  defp kinds(_no), do: ["function", "macro"]
+  # Where it was when it was compiled: below the project it is found there, and elsewhere the folders of the machine that compiled
+  # it tell nobody anything.
+  defp source(nil, _context), do: nil
 
-  defp wanted?(entry, nil, _arity, kinds) do
+  defp source(path, context) do
+    relative = Path.relative_to(path, context[:project_root] || File.cwd!())
+
+    if Path.type(relative) == :relative,
+      do: relative,
+      else: Regex.replace(~r"\A.*/([^/]+/(?:lib|src)/)"su, path, "\\1")
+  end
+
+  @functions ["function", "macro"]
+  @callbacks ["callback", "macrocallback"]
+
+  defp kinds(:callback, _function, _include), do: @callbacks
+  defp kinds(:type, _function, _include), do: ["type"]
+  defp kinds(_any, function, _include) when function != nil, do: ["type" | @functions ++ @callbacks]
+  defp kinds(_any, nil, true), do: @functions ++ @callbacks
+  defp kinds(_any, nil, _no), do: @functions
+
+  defp wanted?(entry, %{function: nil, kinds: kinds}) do
     Atom.to_string(entry.kind) in kinds and entry.doc != :hidden
   end
 
-  defp wanted?(entry, function, arity, kinds) do
-    entry.name == function and Atom.to_string(entry.kind) in ["type" | kinds] and
+  defp wanted?(entry, %{function: function, arity: arity, kinds: kinds}) do
+    entry.name == function and Atom.to_string(entry.kind) in kinds and
       (arity == nil or arity in (entry.arity - entry.defaults)..entry.arity)
   end
 
@@ -202,7 +291,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
       |> Enum.sort_by(&size/1)
       |> Enum.map_reduce({budget, length(entries)}, fn entry, {left, waiting} ->
         {doc, _cut?} = entry.doc |> visible() |> cut(max(div(left, waiting) - 300, 200))
-        shown = plain(entry, doc)
+        shown = entry |> plain(doc) |> put(entry.line != nil, "line", entry.line)
         {shown, {left - characters(shown), waiting - 1}}
       end)
 
@@ -228,8 +317,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
     |> put(entry.defaults > 0, "defaults", entry.defaults)
   end
 
-  defp put(map, true, key, value), do: Map.put(map, key, value)
-  defp put(map, false, _key, _value), do: map
+  defp put(map, condition, key, value), do: if(condition, do: Map.put(map, key, value), else: map)
 
   defp specs(specs, function, arity, arities, kind) do
     for {name, spec_arity, write} <- specs,
@@ -293,24 +381,27 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
   defp left_out_note(count, what),
     do: "#{Text.number(count)} #{what} were left out; ask for them by function."
 
-  defp not_found_note(docs, function, arity) do
-    others =
-      for entry <- docs.entries, entry.name == function, do: "#{entry.kind} #{entry.name}/#{entry.arity}"
+  defp not_found(docs, %{module: module, function: function, arity: arity}) do
+    name = if arity, do: "#{function}/#{arity}", else: function
+    others = for entry <- docs.entries, entry.name == function, do: "#{entry.kind} #{name(entry)}"
 
     similar =
       docs.entries
-      |> Enum.map(& &1.name)
-      |> Enum.uniq()
-      |> Enum.filter(&(String.jaro_distance(&1, function) >= @similar))
-      |> Enum.sort_by(&String.jaro_distance(&1, function), :desc)
-      |> Enum.take(5)
+      |> Enum.filter(&(&1.doc != :hidden and String.jaro_distance(&1.name, function) >= @similar))
+      |> Enum.sort_by(&String.jaro_distance(&1.name, function), :desc)
 
-    name = if arity, do: "#{function}/#{arity}", else: function
+    case {others, similar} do
+      {[], []} ->
+        "Function not found: #{module} has no #{name}; without function it gives an index"
 
-    cond do
-      others != [] -> "There is no function #{name}, but #{Enum.join(Enum.take(others, 10), ", ")}."
-      similar != [] -> "There is no function #{name}. Similar names: #{Enum.join(similar, ", ")}."
-      true -> "There is no function #{name}."
+      {[], similar} ->
+        "Function not found: #{module} has no #{name}; did you mean #{listed(Enum.map(similar, &name/1))}?"
+
+      {others, _similar} ->
+        "Function not found: #{module} has no #{name}, but #{listed(others)}"
     end
   end
+
+  defp name(entry), do: "#{entry.name}/#{entry.arity}"
+  defp listed(names), do: names |> Enum.uniq() |> Enum.take(5) |> Enum.join(", ")
 end

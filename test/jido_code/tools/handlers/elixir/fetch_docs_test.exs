@@ -1,6 +1,7 @@
 defmodule JidoCode.Tools.Handlers.Elixir.FetchDocsTest do
   use ExUnit.Case, async: true
 
+  alias JidoCode.Tools.Answers
   alias JidoCode.Tools.Handlers.Elixir.FetchDocs
   alias JidoCode.Tools.Test.Events
 
@@ -11,9 +12,12 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocsTest do
 
   defp fetch!(module, args \\ %{}) do
     assert {:ok, result} = fetch(module, args)
-    assert result["function"] == args["function"]
-    assert Map.keys(result) -- ["note", "function"] == ~w(docs module moduledoc specs types)
+
+    assert Map.keys(result) -- ~w(note function behaviours struct implementations) ==
+             ~w(docs module moduledoc source specs types)
+
     assert characters(result) <= 30_000
+    assert String.length(Answers.Docs.text(result)) <= 30_000
     result
   end
 
@@ -62,6 +66,24 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocsTest do
       end
 
       assert length(fetch!("Enum")["docs"]) > 80
+    end
+
+    test "tells its behaviours, its struct's fields, and who implements a protocol" do
+      assert "Supervisor" in fetch!("DynamicSupervisor")["behaviours"] or
+               "GenServer" in fetch!("DynamicSupervisor")["behaviours"]
+
+      assert fetch!("Range")["struct"] == ["first (required)", "last (required)", "step (required)"]
+      assert "List" in fetch!("Enumerable")["implementations"]
+      refute Map.has_key?(fetch!("Enum"), "behaviours")
+    end
+
+    test "that is not there is an error that names what is similar" do
+      assert {:error, message} = fetch("Enumm")
+      assert message =~ "Module not found: Enumm" and message =~ "did you mean Enum"
+      assert {:error, message} = fetch("Elixir.Documented")
+      assert message =~ @ours
+      assert {:error, message} = fetch(":listss")
+      assert message =~ ":lists"
     end
 
     test "lists its callbacks when asked" do
@@ -124,8 +146,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocsTest do
           do: assert([%{"arity" => 3}] = fetch!(@ours, %{"function" => "add", "arity" => arity})["docs"])
 
       for arity <- [0, 4] do
-        assert %{"docs" => [], "note" => note} = fetch!(@ours, %{"function" => "add", "arity" => arity})
-        assert note =~ "add/3"
+        assert {:error, message} = fetch(@ours, %{"function" => "add", "arity" => arity})
+        assert message == "Function not found: #{@ours} has no add/#{arity}, but function add/3"
       end
 
       assert [%{"arity" => 3}] = fetch!("Enum", %{"function" => "at", "arity" => 2})["docs"]
@@ -141,9 +163,46 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocsTest do
       assert [%{"name" => "hidden", "doc" => nil}] = fetch!(@ours, %{"function" => "hidden"})["docs"]
     end
 
-    test "that does not exist: the answer names what is similar" do
-      assert %{"docs" => [], "note" => note} = fetch!("Enum", %{"function" => "mapp"})
-      assert note =~ "map"
+    test "that does not exist is an error that names what is similar" do
+      assert {:error, message} = fetch("Enum", %{"function" => "mapp"})
+      assert message =~ "Function not found: Enum has no mapp; did you mean map/2?"
+      assert {:error, message} = fetch("Enum.no_such_thing_at_all")
+
+      assert message ==
+               "Function not found: Enum has no no_such_thing_at_all; without function it gives an index"
+    end
+
+    test "may be written with the module, and with its arity" do
+      for {module, args} <- [
+            {"Enum.map/2", %{}},
+            {"Enum.map", %{}},
+            {"Enum", %{"function" => "map/2"}},
+            {"Elixir.Enum.map", %{"function" => "map"}}
+          ] do
+        assert %{"module" => "Enum", "function" => "map", "docs" => [%{"arity" => 2}]} = fetch!(module, args)
+      end
+
+      assert [%{"name" => "map"}] = fetch!(":lists.map/2")["docs"]
+      assert [%{"name" => "/", "arity" => 2}] = fetch!("Kernel", %{"function" => "//2"})["docs"]
+
+      assert {:error, "Invalid function: Enum.map names map and function names filter" <> _} =
+               fetch("Enum.map", %{"function" => "filter"})
+    end
+
+    test "says where it stands" do
+      result = fetch!(@ours <> ".add")
+      assert result["source"] == "test/support/documented.ex"
+      assert [%{"line" => line}] = result["docs"]
+      assert result["source"] |> File.read!() |> String.split("\n") |> Enum.at(line - 1) =~ "def add("
+      assert Answers.Docs.text(result) =~ "test/support/documented.ex:#{line}\n"
+      assert %{"source" => "elixir/lib/enum.ex"} = fetch!("Enum.map")
+    end
+
+    test "may be a callback or a type, by the same parameter" do
+      assert [%{"kind" => "callback"}] = fetch!("c:GenServer.init/1")["docs"]
+      assert [%{"kind" => "callback"}] = fetch!("GenServer", %{"function" => "init/1"})["docs"]
+      result = fetch!("t:String.t/0")
+      assert Answers.Docs.text(result) =~ "@type t() :: binary()"
     end
 
     test "may be a type" do
