@@ -41,18 +41,20 @@ defmodule JidoCode.Tools.ExUnitFormatter do
   end
 
   def handle_cast({:module_finished, %ExUnit.TestModule{state: {:failed, failures}} = module}, state) do
+    counter = state.counter + 1
+    details = details(:format_test_all_failure, module, failures, counter, state.width)
     tags = %{file: module.file}
-    failures = for {kind, reason, stack} <- failures, do: failure(kind, reason, stack, tags, "")
+    failed = for {kind, reason, stack} <- failures, do: failure(kind, reason, stack, tags, details)
 
     event = %{
       "event" => "module_failed",
       "module" => inspect(module.name),
       "file" => relative(module.file),
-      "failures" => failures
+      "failures" => told(failed, details, "")
     }
 
     write(state, event)
-    {:noreply, state}
+    {:noreply, %{state | counter: counter}}
   end
 
   def handle_cast({:suite_finished, times}, state) do
@@ -91,7 +93,7 @@ defmodule JidoCode.Tools.ExUnitFormatter do
 
   defp outcome(%{state: {:failed, failures}} = test, state) do
     counter = state.counter + 1
-    details = details(test, failures, counter, state.width)
+    details = details(:format_test_failure, test, failures, counter, state.width)
     failures = for {kind, reason, stack} <- failures, do: failure(kind, reason, stack, test.tags, details)
     {"failed", told(failures, details, test.logs), %{state | counter: counter}}
   end
@@ -107,8 +109,8 @@ defmodule JidoCode.Tools.ExUnitFormatter do
   end
 
   # Diffs of large terms may be slow or fail; a failure without its diff is better than none.
-  defp details(test, failures, counter, width) do
-    ExUnit.Formatter.format_test_failure(test, failures, counter, width, fn _key, value -> value end)
+  defp details(format, of, failures, counter, width) do
+    apply(ExUnit.Formatter, format, [of, failures, counter, width, fn _key, value -> value end])
   rescue
     _error -> ""
   catch

@@ -1,15 +1,15 @@
 defmodule JidoCode.Tools.Answers.Tests do
   @moduledoc false
-  # A test run as a person wants it: one line when all is well, else each failure as ExUnit shows it. What tests printed
-  # themselves follows; ExUnit's own report of the same is left out.
+  # A test run as a person wants it: one line when all is well, else each failure as ExUnit shows it, with its logs. What tests printed
+  # themselves follows.
 
-  import JidoCode.Tools.Answers.Words, only: [paragraphs: 1]
+  import JidoCode.Tools.Answers.Words, only: [count: 2, indented: 2, labelled: 2, paragraphs: 1]
 
   # Of what a run printed besides; a failure says more.
   @max_printed 4_000
 
-  # Lines that ExUnit's own formatter prints.
-  @report ~w(Finished Randomized Running Excluding Including)
+  # Mix's own words on the way to the tests.
+  @progress ~r/\A(?:==> \S+|Compiling \d+ files? \(\.\w+\)|Generated \S+ app)\z/
 
   @doc """
   The text of `run_exunit`.
@@ -27,7 +27,7 @@ defmodule JidoCode.Tools.Answers.Tests do
     paragraphs([
       report["note"],
       report["output"],
-      labelled("stderr", report["stderr"]),
+      labelled("stderr", ending(report["stderr"])),
       "exit code #{report["exit_code"] || "unknown"}"
     ])
   end
@@ -38,8 +38,8 @@ defmodule JidoCode.Tools.Answers.Tests do
         Enum.map(report["failures"], &failure/1) ++
         Enum.map(report["running"] || [], &running/1) ++
         [
-          labelled("printed", printed(report["output"] || "")),
-          labelled("stderr", report["stderr"]),
+          labelled("printed", (report["output"] || "") |> printed() |> ending()),
+          labelled("stderr", ending(report["stderr"])),
           if(report["passed"], do: report["note"])
         ]
     )
@@ -56,9 +56,6 @@ defmodule JidoCode.Tools.Answers.Tests do
     "#{count(summary["total"], "test")}, #{count(summary["failed"], "failure")}#{others}#{facts}"
   end
 
-  defp count(1, noun), do: "1 #{noun}"
-  defp count(number, noun), do: "#{number} #{noun}s"
-
   defp seconds(nil), do: nil
   defp seconds(seconds), do: "#{seconds} s"
   defp seed(nil), do: nil
@@ -73,9 +70,9 @@ defmodule JidoCode.Tools.Answers.Tests do
     paragraphs([
       "\n  test #{failure["test"]} (#{failure["module"]})",
       failure["file"] && "  #{failure["file"]}:#{failure["line"]}",
-      indented(failure["message"]),
-      indented(failure["diff"]),
-      indented(stacktrace(failure["stacktrace"])),
+      indented(failure["message"], 5),
+      indented(failure["diff"], 5),
+      indented(stacktrace(failure["stacktrace"]), 5),
       labelled("logs", failure["logs"])
     ])
   end
@@ -83,34 +80,20 @@ defmodule JidoCode.Tools.Answers.Tests do
   defp stacktrace(lines) when is_list(lines), do: Enum.join(lines, "\n")
   defp stacktrace(text), do: text
 
-  defp indented(nil), do: nil
-  defp indented(""), do: nil
-  defp indented(text), do: text |> String.split("\n") |> Enum.map_join("\n", &("     " <> &1))
-
   defp running(test),
     do: "was running: test #{test["test"]} (#{test["module"]}) #{test["file"]}:#{test["line"]}"
 
-  defp labelled(_label, text) when text in [nil, ""], do: nil
+  # The end of a long one: it is nearer to what went wrong.
+  defp ending(nil), do: nil
 
-  defp labelled(label, text) do
-    if String.trim(text) == "", do: nil, else: "#{label}:\n" <> last(String.trim_trailing(text))
-  end
-
-  defp last(text) do
+  defp ending(text) do
     case String.length(text) - @max_printed do
       over when over > 0 -> "[... #{over} characters cut ...]\n" <> String.slice(text, over, @max_printed)
       _within -> text
     end
   end
 
-  # A block of a failure is indented; the rest of the report begins with words of its own.
   defp printed(output) do
-    output |> String.split("\n") |> Enum.reject(&reported?/1) |> Enum.join("\n")
-  end
-
-  defp reported?(line) do
-    String.starts_with?(line, "     ") or
-      line =~ ~r/\A(?:\s*[.*]*\s*|  +\d+\) .*|\d+ (?:test|doctest|propert).*)\z/ or
-      Enum.any?(@report, &String.starts_with?(line, &1 <> " "))
+    output |> String.split("\n") |> Enum.reject(&(&1 =~ @progress)) |> Enum.join("\n")
   end
 end

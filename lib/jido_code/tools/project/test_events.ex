@@ -168,7 +168,7 @@ defmodule JidoCode.Tools.Project.TestEvents do
     failures =
       for %{} = failure <- List.wrap(event["failures"]) do
         %{"test" => "setup_all", "module" => event["module"], "file" => event["file"]}
-        |> Map.merge(Map.take(failure, ~w(kind message diff line stacktrace)))
+        |> Map.merge(Map.take(failure, ~w(kind message diff line stacktrace details)))
       end
 
     %{run | failures: Enum.reverse(failures, run.failures)}
@@ -197,7 +197,7 @@ defmodule JidoCode.Tools.Project.TestEvents do
       for %{} = failure <- List.wrap(event["failures"]) do
         event
         |> Map.take(~w(test module file line))
-        |> Map.merge(Map.take(failure, ~w(kind message diff stacktrace)))
+        |> Map.merge(Map.take(failure, ~w(kind message diff stacktrace details logs)))
         |> Map.put("line", failure["line"] || event["line"])
       end
 

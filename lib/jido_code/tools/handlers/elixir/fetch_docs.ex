@@ -136,7 +136,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
 
     if function && named[:name] not in [nil, function],
       do:
-        {:error, "Invalid function: #{module} names #{named[:name]} and function names #{function}; give one"},
+        {:error,
+         "Invalid function: #{args["module"]} names #{named[:name]} and function names #{function}; give one"},
       else: {:ok, wanted}
   end
 

@@ -7,10 +7,12 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
     * `"passed"` - true only when Mix ended by itself with exit code 0, the suite came to its end, nothing failed, at least one
       test ran, and what the suite reported came in the order that a suite has
     * `"summary"` - `total`, `passed`, `failed`, `skipped`, `excluded`, `invalid`; null when no test started
-    * `"failures"` - for each: `test`, `module`, `file`, `line`, `kind`, `message`, `diff`, `stacktrace`
+    * `"failures"` - for each: `test`, `module`, `file`, `line`, `kind`, `message`, `diff`, `stacktrace`; `details` as ExUnit shows it,
+      and `logs` that were captured
     * `"timing"` - `total_seconds`, `async_seconds`, `load_seconds`, `seed`, and the `slowest` tests
     * `"running"` - the tests that were running when time ran out
-    * `"output"`, `"stderr"`, `"exit_code"`, `"confinement"` - as in `mix_task`
+    * `"output"`, `"stderr"`, `"exit_code"`, `"confinement"` - as in `mix_task`: what Mix and the tests themselves printed, not
+      ExUnit's report
     * `"note"` - only when there is something to say
 
   The results come from a formatter that is loaded into the project's own Mix, not from what is printed: a test can print
@@ -148,8 +150,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
         before: @formatter
       ]
 
-      formatters = ~w(--formatter JidoCode.Tools.ExUnitFormatter --formatter ExUnit.CLIFormatter)
-      result = Project.Mix.run(root, ["test" | path ++ options] ++ formatters, context, settings)
+      formatter = ~w(--formatter JidoCode.Tools.ExUnitFormatter)
+      result = Project.Mix.run(root, ["test" | path ++ options] ++ formatter, context, settings)
       answer(result, events(result, ends_at), deadline.timeout)
     end
   end

@@ -1,6 +1,7 @@
 defmodule JidoCode.Tools.Handlers.Elixir.RunExunitTest do
   use ExUnit.Case, async: true
 
+  alias JidoCode.Tools.Answers
   alias JidoCode.Tools.Handlers.Elixir.RunExunit
   alias JidoCode.Tools.Test.{Events, MixProject, Tree}
 
@@ -95,9 +96,49 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunitTest do
 
       assert %{"passed" => true, "exit_code" => 0, "failures" => []} = result
       assert %{"total" => 5, "passed" => 2, "skipped" => 1, "excluded" => 2} = result["summary"]
-      # Each test by name, which only a traced run prints.
-      assert result["output"] =~ "* test nothing is zero"
+      # ExUnit's own report is not among what was printed.
+      assert result["output"] == ""
+
+      assert Answers.text("run_exunit", result) =~
+               ~r/\A5 tests, 0 failures, 1 skipped, 2 excluded \([\d.]+ s, seed \d+\)\n\z/
+
       refute Map.has_key?(result, "note")
+    end
+
+    test "a failure with all that ExUnit tells of it", %{context: context, root: root} do
+      file = Path.join(root, "test/mailbox_test.exs")
+      on_exit(fn -> File.rm!(file) end)
+
+      File.write!(file, ~S"""
+      defmodule Sample.MailboxTest do
+        use ExUnit.Case
+        require Logger
+
+        @tag capture_log: true
+        test "waits in vain" do
+          Logger.error("the courier is late")
+          send(self(), {:parcel, 1})
+          IO.puts("traced: #{ExUnit.configuration()[:trace]}")
+          assert_receive {:letter, _number}, 10
+        end
+      end
+      """)
+
+      result = run!(context, %{"path" => "test/mailbox_test.exs", "trace" => true})
+      assert [%{"logs" => logs, "details" => details}] = result["failures"]
+      assert logs =~ "the courier is late"
+      assert result["output"] == "traced: true\n"
+
+      text = Answers.text("run_exunit", result)
+
+      assert text =~
+               ~r/\A1 test, 1 failure .*\n\n  1\) test waits in vain \(Sample.MailboxTest\)\n     test\/mailbox_test.exs:6\n/
+
+      assert text =~ "pattern: {:letter, _number}\n     value:   {:parcel, 1}" and
+               text =~ String.trim(details, "\n")
+
+      assert text =~ "logs:\n" and text =~ "the courier is late"
+      assert text =~ "printed:\ntraced: true\n"
     end
 
     test "a line", %{context: context, root: root} do
@@ -199,6 +240,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunitEndsTest do
   # Beside the others, since it is the waiting that takes the time.
   use ExUnit.Case, async: true
 
+  alias JidoCode.Tools.Answers
   alias JidoCode.Tools.Handlers.Elixir.RunExunit
   alias JidoCode.Tools.Test.{CommandProcesses, Events, MixProject}
 
