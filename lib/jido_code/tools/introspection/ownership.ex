@@ -155,6 +155,20 @@ defmodule JidoCode.Tools.Introspection.Ownership do
     end
   end
 
+  @doc "Decides about a module's code, as `check/2` does about a process that was started with it."
+  @spec check_module(module(), scope()) :: :ok | {:error, refusal()}
+  def check_module(module, scope) do
+    application = application(module, scope)
+
+    cond do
+      blocked_name?(module) -> {:error, :blocked}
+      application in @system_apps or application in @internal_apps -> {:error, {:blocked, application}}
+      application == nil and :code.is_sticky(module) -> {:error, :blocked}
+      scope.mode == :all or project_app?(application, scope) or namespaced?(module, scope) -> :ok
+      true -> {:error, {:foreign, application}}
+    end
+  end
+
   @doc "As `check/2`; looks closer at the process only where its application does not answer."
   @spec check_pid(pid(), scope()) :: :ok | {:error, refusal()}
   def check_pid(pid, scope) do
