@@ -38,7 +38,7 @@ defmodule Mix.Tasks.Jido.Tool do
   use Mix.Task
 
   alias JidoCode.Tools.{Answers, Catalog, JSON, SecureExecutor}
-  alias JidoCode.Tools.Doors.{Console, SessionOptions}
+  alias JidoCode.Tools.Doors.{Console, SessionOptions, Trail}
   alias JidoCode.Tools.Project.Places
   alias JidoCode.Tools.Security.AuditLogger
 
@@ -110,9 +110,11 @@ defmodule Mix.Tasks.Jido.Tool do
   defp with_session(opts, calls) do
     context = context(opts)
     start(opts)
+    Trail.begin(context)
     results = calls.(%{context: context, json?: Keyword.get(opts, :json, false)})
     if opts[:audit], do: audit(context.session_id, opts)
     SecureExecutor.end_session(context.session_id)
+    Trail.finish()
     SessionOptions.close(context)
     finish(results)
   end

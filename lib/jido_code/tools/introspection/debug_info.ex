@@ -107,7 +107,7 @@ defmodule JidoCode.Tools.Introspection.DebugInfo do
        module: nil,
        source: text(map[:file]),
        relative: text(map[:relative_file]),
-       line: line(map[:line]),
+       line: line(map[:line]) || line(map[:anno]),
        impl: impl(attributes),
        behaviours: for({:behaviour, name} <- attributes, name?(name), do: name),
        definitions: for(definition <- definitions, definition = elixir(definition), do: definition),

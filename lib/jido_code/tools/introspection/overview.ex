@@ -184,7 +184,7 @@ defmodule JidoCode.Tools.Introspection.Overview do
   end
 
   # Only a socket has one.
-  defp peer(node, port, name) when name in ['tcp_inet', 'udp_inet', 'sctp_inet'] do
+  defp peer(node, port, name) when name in [~c"tcp_inet", ~c"udp_inet", ~c"sctp_inet"] do
     case At.call(node, :inet, :peername, [port]) do
       {:ok, {address, number}} when is_tuple(address) -> "#{:inet.ntoa(address)}:#{number}"
       _none -> nil

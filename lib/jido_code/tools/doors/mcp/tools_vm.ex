@@ -9,7 +9,7 @@ defmodule JidoCode.Tools.Doors.MCP.ToolsVM do
   # What the session may do comes from the launcher's command line alone.
 
   alias JidoCode.Tools.SecureExecutor
-  alias JidoCode.Tools.Doors.{Console, SessionOptions}
+  alias JidoCode.Tools.Doors.{Console, SessionOptions, Trail}
   alias JidoCode.Tools.Doors.MCP.{Connection, Options}
   alias JidoCode.Tools.ProjectVM
 
@@ -35,6 +35,7 @@ defmodule JidoCode.Tools.Doors.MCP.ToolsVM do
          :ok <- start(configuration),
          {:ok, context} <- SessionOptions.context(opts, defaults(opts)),
          {:ok, env} <- environment(Keyword.get_values(opts, :env)) do
+      Trail.begin(context)
       context = place(context, connection, env, opts)
       Connection.ready(connection, context)
 
@@ -98,6 +99,7 @@ defmodule JidoCode.Tools.Doors.MCP.ToolsVM do
 
   defp finish(context) do
     SecureExecutor.end_session(context.session_id)
+    Trail.finish()
 
     case context.node do
       %ProjectVM{} = vm -> ProjectVM.stop(vm, @grace_ms)
