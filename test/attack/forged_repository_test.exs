@@ -127,6 +127,26 @@ defmodule JidoCode.Tools.Attack.ForgedRepositoryTest do
     end)
   end
 
+  # Once added, git looks into it from the folder around, and runs what its configuration says.
+  test "repositories that a command leaves in the project are told" do
+    in_each_mode(fn mode, folders ->
+      git!(folders.project, ["init", "-q"])
+      assert run!(folders, mode, ["sh", "-c", "mkdir -p lib/a; echo x > lib/a/b; git status"]).appeared == []
+
+      script =
+        "git init -q lib/nested; git init -q --bare lib/bare; mkdir lib/file; echo 'gitdir: ../../x' > lib/file/.git; ln -s /tmp lib/a/.git"
+
+      told = run!(folders, mode, ["sh", "-c", script]).appeared
+
+      assert ["lib/a/.git", "lib/bare", "lib/file/.git", "lib/nested/.git"] =
+               told |> Enum.map(&hd(String.split(&1))) |> Enum.sort()
+
+      report = JidoCode.Tools.Command.Result.report(run!(folders, mode, ["git", "init", "-q", "again"]))
+      assert report["note"] =~ "again/.git is a new repository"
+      assert run!(folders, mode, ["true"]).appeared == []
+    end)
+  end
+
   test "hooks that lie in the project are kept" do
     in_each_mode(fn mode, folders ->
       git!(folders.project, ["init", "-q"])

@@ -130,7 +130,10 @@ impl Confinement {
         raise: impl FnOnce(&Design, &Path) -> Result<Fence, Failure>,
     ) -> Result<Self, String> {
         let write = writable(&policy, &surroundings);
-        let design = design(&policy, &surroundings);
+        let design = match policy.mode {
+            Mode::Off => Design::default(),
+            _ => design(&policy, &surroundings),
+        };
         let fence = match policy.mode {
             Mode::Off | Mode::WithoutNamespaces => Err("not asked for".to_owned()),
             _ if policy.write.is_none() => Err("not asked for".to_owned()),

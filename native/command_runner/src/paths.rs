@@ -3,15 +3,23 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 
 /// Where a path leads, if no link in a writable place has a part in it: a command could have made that link, or swap one
 /// in while this looks. `writable` has no links itself.
 ///
 /// Who opens the answer later must do it without following links.
 pub fn settled(path: &Path, writable: &[PathBuf]) -> Option<PathBuf> {
+    let plain = !path.components().any(|part| part == Component::ParentDir);
+    match open(path, OFlags::PATH) {
+        // Most paths: one call instead of one for each part.
+        Ok(_) if plain => return Some(path.components().collect()),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => return None,
+        _ => {}
+    }
     let mut prefix = PathBuf::new();
     let mut components = path.components();
     for component in components.by_ref() {

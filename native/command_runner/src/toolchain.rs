@@ -77,12 +77,17 @@ pub fn find(
 ) -> Vec<PathBuf> {
     let mut found = BTreeSet::new();
     let path = variable(environment, "PATH").unwrap_or_default();
+    let mut searched = BTreeSet::new();
     for folder in std::env::split_paths(path).filter(|folder| folder.is_absolute()) {
-        if system(&folder) {
-            links(&folder, homes, writable, &mut found);
-        } else if folder.is_dir() {
-            links(&folder, homes, writable, &mut found);
+        let Some(real) = paths::settled(&folder, writable).filter(|real| real.is_dir()) else {
+            continue;
+        };
+        if !system(&folder) {
             found.insert(folder);
+        }
+        // Each once: on many systems /bin is a link to /usr/bin.
+        if searched.insert(real.clone()) {
+            links(&real, homes, writable, &mut found);
         }
     }
     for (name, usual) in MANAGERS {

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
@@ -22,8 +22,8 @@ use crate::capture::{Budget, Capture};
 use crate::confine::{Confinement, Mode, Surroundings};
 use crate::guard;
 use crate::limits::Applied;
-use crate::repository::Repositories;
 use crate::repository::keeper::Keeper;
+use crate::repository::{Repositories, appeared};
 use crate::scratch::Scratch;
 use crate::shell::{Machine, Outcome, Run, Shell, note_end};
 use crate::signals::Signals;
@@ -334,6 +334,8 @@ struct Job {
     phase: Phase,
     reason: Reason,
     started: Instant,
+    /// The same by the clock that files are dated by.
+    began: SystemTime,
     deadline: Option<Instant>,
     shell: Shell,
     /// The project of a judged line.
@@ -356,6 +358,7 @@ impl Job {
             .file_name()
             .and_then(OsStr::to_str)
             .unwrap_or_default();
+        let began = SystemTime::now();
         let limits = Applied::prepare(&spec.limits, name);
         let (confinement, keeper) = confine(&mut spec, scratch)?;
         let system = |error: Errno| ("system", io::Error::from(error).to_string());
@@ -397,6 +400,7 @@ impl Job {
             phase: Phase::Running,
             reason: Reason::Finished,
             started,
+            began,
             deadline: started.checked_add(spec.timeout),
             shell: Shell::new(std::mem::take(&mut spec.plan), folder, ends),
             boundary,
@@ -594,6 +598,13 @@ impl Job {
             .keeper
             .take()
             .map_or_else(Vec::new, |keeper| keeper.restore());
+        // The first of the writable places is the project.
+        let project = self.spec.policy.write.as_deref().and_then(<[_]>::first);
+        let project = project.and_then(|project| project.canonicalize().ok());
+        let appeared = match self.spec.policy.mode {
+            Mode::Off => Vec::new(),
+            _ => project.map_or_else(Vec::new, |project| appeared::since(&project, self.began)),
+        };
         let [output, errors, channel] = &mut self.captures;
 
         let code = self.shell.last();
@@ -626,6 +637,10 @@ impl Job {
             (
                 "put_back",
                 Term::List(put_back.into_iter().map(Term::text).collect()),
+            ),
+            (
+                "appeared",
+                Term::List(appeared.into_iter().map(Term::text).collect()),
             ),
             ("failure", self.failure.map_or_else(Term::nil, Term::text)),
             ("processes_left", Term::count(self.left as u64)),

@@ -13,13 +13,14 @@ defmodule JidoCode.Tools.Command.Result do
     * `confinement` - what was in force, see `JidoCode.Tools.Command.Confinement`
     * `limits` - for each limit asked for, whom it holds for, or why it was not applied
     * `put_back` - sentences on what controls git, was changed by the command, and is again as it was
+    * `appeared` - sentences on repositories of git that the command left in the project
     * `processes_left` - 0: a command some process of which could not be killed has no result, but the error that says so
   """
 
   alias JidoCode.Tools.Command.{Confinement, Output}
 
   @enforce_keys [:status, :exit_code, :signal, :stdout, :stderr, :stages, :duration_ms, :confinement, :limits]
-  defstruct @enforce_keys ++ [channel: nil, put_back: [], processes_left: 0]
+  defstruct @enforce_keys ++ [channel: nil, put_back: [], appeared: [], processes_left: 0]
 
   @type stage :: %{
           program: String.t(),
@@ -40,6 +41,7 @@ defmodule JidoCode.Tools.Command.Result do
           confinement: Confinement.t(),
           limits: %{String.t() => String.t()},
           put_back: [String.t()],
+          appeared: [String.t()],
           processes_left: non_neg_integer()
         }
 
@@ -61,7 +63,7 @@ defmodule JidoCode.Tools.Command.Result do
 
     ended = if result.signal, do: ["Ended by #{result.signal}."], else: []
 
-    case ended ++ Enum.map(result.put_back, &(&1 <> ".")) do
+    case ended ++ Enum.map(result.put_back ++ result.appeared, &(&1 <> ".")) do
       [] -> report
       notes -> Map.put(report, "note", Enum.join(notes, " "))
     end
@@ -116,6 +118,7 @@ defmodule JidoCode.Tools.Command.Result do
        confinement: report["confinement"],
        limits: report["limits"],
        put_back: report["put_back"],
+       appeared: report["appeared"],
        processes_left: report["processes_left"]
      }}
   end

@@ -4,6 +4,7 @@
 //! configuration names. So all of it is read-only for commands. Git itself, started from an approved line, may write its
 //! folders, but for what controls it.
 
+pub mod appeared;
 pub mod config;
 pub mod keeper;
 
