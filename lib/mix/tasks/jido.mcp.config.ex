@@ -24,6 +24,8 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
     * `--env NAME` - passes a variable of the client's environment on to the project, beyond the usual few; may be given several
       times
     * `--read DIR` - lets the project and commands read a folder outside it; path dependencies are found and put in
+    * `--repository` - where the project is a part of a git repository, commands read and write all of it; else git lines that
+      change more than the project are refused
     * `--ask WHEN` - `denied` (default): a denied call asks the person at the client, where the client can ask; `never`
     * `--fence FENCE` - `required` (default): nothing runs where this machine gives no whole fence; `best-effort`: as far as it can;
       `off`. See `mix jido.doctor`

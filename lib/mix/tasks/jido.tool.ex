@@ -24,6 +24,8 @@ defmodule Mix.Tasks.Jido.Tool do
     * `--json` - prints JSON for machines, a line a result: `{"name", "ok", "status", "result" or "error", "duration_us"}`
     * `--audit` - prints the audit trail at the end
     * `--audit-file FILE` - writes it to this file as well, each entry before its call is answered; see `mix jido.audit`
+    * `--repository` - where the project is a part of a git repository, commands read and write all of it; else git lines that
+      change more than the project are refused
     * `--no-start` - does not start the project's application; there is little to look at then, unless on another node. With
       `--node` it is started only by `--start`
 
@@ -42,7 +44,7 @@ defmodule Mix.Tasks.Jido.Tool do
   alias JidoCode.Tools.Project.Places
   alias JidoCode.Tools.Security.AuditLogger
 
-  @switches [json: :boolean, audit: :boolean, audit_file: :string, start: :boolean]
+  @switches [json: :boolean, audit: :boolean, audit_file: :string, repository: :boolean, start: :boolean]
 
   # The longest line that `run` reads.
   @max_line 10_000_000
@@ -132,8 +134,9 @@ defmodule Mix.Tasks.Jido.Tool do
     Console.quietly(fn ->
       Console.logs_to_stderr()
 
-      if opts[:audit_file],
-        do: Application.put_env(:jido_code_tools, :audit_file, opts[:audit_file], persistent: true)
+      for {option, key} <- [audit_file: :audit_file, repository: :command_repository],
+          value = opts[option],
+          do: Application.put_env(:jido_code_tools, key, value, persistent: true)
 
       Mix.Task.run(if(SessionOptions.start?(opts), do: "app.start", else: "app.config"))
       {:ok, _started} = Application.ensure_all_started(:jido_code_tools)

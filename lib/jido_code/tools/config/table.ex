@@ -231,6 +231,13 @@ defmodule JidoCode.Tools.Config.Table do
       doc: "folders and files that commands may read beside the system, the toolchain and the project"
     },
     %{
+      key: :command_repository,
+      type: :boolean,
+      default: false,
+      doc:
+        "in a project that is a part of a git repository: commands read and write all of the repository, not the project alone"
+    },
+    %{
       key: :command_sockets,
       type: {:list, :text},
       default: [],

@@ -23,6 +23,7 @@ defmodule JidoCode.Tools.Project.Line do
          {:ok, folder} <- folder(root, folder),
          list = CommandPolicy.list(),
          {:ok, plan} <- CommandPolicy.plan(line, root, folder, aliases: true, list: list),
+         :ok <- Project.Repository.approve(plan.commands, root, Path.join(root, plan.folder)),
          :ok <- approve_mix(plan, list, root, deadline) do
       {:ok, %{plan: plan.line, options: options(tool, plan, list, root), shown: plan.shown}}
     end

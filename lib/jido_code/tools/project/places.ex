@@ -4,6 +4,7 @@ defmodule JidoCode.Tools.Project.Places do
   # person added. The user's own caches are code to what trusts them later, so that nothing here writes them.
 
   alias JidoCode.Tools.Config
+  alias JidoCode.Tools.Project.Repository
 
   # The library's own sources: as a path dependency they lie outside of the project that Mix compiles.
   @library File.cwd!()
@@ -16,7 +17,9 @@ defmodule JidoCode.Tools.Project.Places do
     cache = cache(root)
 
     [
-      write: [root | List.wrap(cache)] ++ Enum.filter(Config.get(:command_write_paths), &File.exists?/1),
+      write:
+        [root | List.wrap(cache)] ++
+          Repository.written(root) ++ Enum.filter(Config.get(:command_write_paths), &File.exists?/1),
       read: readable(),
       env: Map.merge(variables(cache), env)
     ]

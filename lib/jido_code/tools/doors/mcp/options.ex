@@ -8,6 +8,7 @@ defmodule JidoCode.Tools.Doors.MCP.Options do
     structured: :boolean,
     env: :keep,
     read: :keep,
+    repository: :boolean,
     ask: :string,
     fence: :string,
     config: :string,
@@ -28,7 +29,7 @@ defmodule JidoCode.Tools.Doors.MCP.Options do
   def switches, do: @switches
 
   @doc """
-  The library's configuration that they make, for the project in `root`: `--fence`, `--read`, `--audit-file`, and what the file of `--config` says
+  The library's configuration that they make, for the project in `root`: `--fence`, `--read`, `--repository`, `--audit-file`, and what the file of `--config` says
   under `config :jido_code_tools`.
   """
   @spec configuration(keyword(), Path.t()) :: {:ok, keyword()} | {:error, String.t()}
@@ -42,7 +43,7 @@ defmodule JidoCode.Tools.Doors.MCP.Options do
         configured
         |> Keyword.put_new(:tool_rate_limits, @limits)
         |> Keyword.put_new(:command_confinement, :required)
-        |> Keyword.merge(fence ++ trail)
+        |> Keyword.merge(fence ++ trail ++ repository(opts[:repository]))
 
       {:ok,
        if(read == [],
@@ -51,6 +52,9 @@ defmodule JidoCode.Tools.Doors.MCP.Options do
        )}
     end
   end
+
+  defp repository(nil), do: []
+  defp repository(whole?), do: [command_repository: whole?]
 
   defp fence(nil), do: {:ok, []}
 
