@@ -1,10 +1,9 @@
 defmodule JidoCode.Tools.Call do
-  @moduledoc """
-  One tool call on its way through the pipeline.
-
-  Every stage of `JidoCode.Tools.SecureExecutor` takes it and returns it; once `status` is set, the stages that are left out
-  pass it on. `Inspect` shows neither arguments, context nor result: a call may be printed anywhere.
-  """
+  @moduledoc false
+  # One tool call on its way through the pipeline.
+  #
+  # Every stage of `JidoCode.Tools.SecureExecutor` takes it and returns it; once `status` is set, the stages that are left out
+  # pass it on. `Inspect` shows neither arguments, context nor result: a call may be printed anywhere.
 
   alias JidoCode.Tools.Security.AuditLogger
 

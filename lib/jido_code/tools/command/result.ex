@@ -1,21 +1,20 @@
 defmodule JidoCode.Tools.Command.Result do
-  @moduledoc """
-  How a command ended.
-
-    * `status` - `:exited`, `:signaled` (by a signal that was not ours), `:timeout`, or `:stopped` on request. Only
-      `:exited` means that the command came to its own end; a program ended by a timeout may still report exit code 0
-    * `exit_code` - of the last pipeline's last command; 128 + signal as a shell tells it; `nil` on timeout and stop
-    * `signal` - `"SIGSEGV"` and the like, or `nil`
-    * `stdout`, `stderr` - `JidoCode.Tools.Command.Output`
-    * `channel` - the same of the third stream, with `:channel`
-    * `stages` - every command that was run, in order: `program`, `exit_code`, `signal`, `error` (why it did not start)
-    * `duration_ms`
-    * `confinement` - what was in force, see `JidoCode.Tools.Command.Confinement`
-    * `limits` - for each limit asked for, whom it holds for, or why it was not applied
-    * `put_back` - sentences on what controls git, was changed by the command, and is again as it was
-    * `appeared` - sentences on repositories of git that the command left in the project
-    * `processes_left` - 0: a command some process of which could not be killed has no result, but the error that says so
-  """
+  @moduledoc false
+  # How a command ended.
+  #
+  #   * `status` - `:exited`, `:signaled` (by a signal that was not ours), `:timeout`, or `:stopped` on request. Only
+  #     `:exited` means that the command came to its own end; a program ended by a timeout may still report exit code 0
+  #   * `exit_code` - of the last pipeline's last command; 128 + signal as a shell tells it; `nil` on timeout and stop
+  #   * `signal` - `"SIGSEGV"` and the like, or `nil`
+  #   * `stdout`, `stderr` - `JidoCode.Tools.Command.Output`
+  #   * `channel` - the same of the third stream, with `:channel`
+  #   * `stages` - every command that was run, in order: `program`, `exit_code`, `signal`, `error` (why it did not start)
+  #   * `duration_ms`
+  #   * `confinement` - what was in force, see `JidoCode.Tools.Command.Confinement`
+  #   * `limits` - for each limit asked for, whom it holds for, or why it was not applied
+  #   * `put_back` - sentences on what controls git, was changed by the command, and is again as it was
+  #   * `appeared` - sentences on repositories of git that the command left in the project
+  #   * `processes_left` - 0: a command some process of which could not be killed has no result, but the error that says so
 
   alias JidoCode.Tools.Command.{Confinement, Output}
 

@@ -1,30 +1,21 @@
 defmodule JidoCode.Tools.Doors.SessionOptions do
-  @moduledoc """
-  What a person grants to a session, from the command line or the configuration, as the context of its calls.
-
-  Every door that a person opens from a shell takes the same options:
-
-  | option | meaning | default |
-  |---|---|---|
-  | `--tier TIER` | what the session may do: read_only, write, execute or privileged | read_only |
-  | `--consent TOOL` | allows one tool whatever its tier; may be given several times, or with several names between commas | none |
-  | `--session ID` | the session's name in the audit trail and telemetry | by the door |
-  | `--node NAME` | looks at the processes, tables and documentation of a node that already runs, see `JidoCode.Tools.Remote` | this one |
-  | `--cookie-file FILE` | the file with that node's cookie | see `JidoCode.Tools.Remote` |
-  | `--cookie COOKIE` | the cookie itself; other users of the machine see it in the list of processes | |
-  | `--consent-load` | lets modules be loaded on that node for the time of the calls, when it does not have this library | no |
-
-  `config :jido_code_tools, session_options: [tier: :privileged, consent: ["mix_task"], node: "shop@localhost"]` sets them for a
-  project, with the same names and `_` for `-`. The command line wins over it, one option at a time.
-
-      iex> alias JidoCode.Tools.Doors.SessionOptions
-      iex> {opts, [], []} = OptionParser.parse(["--consent", "mix_task"], strict: SessionOptions.switches())
-      iex> {:ok, context} = SessionOptions.context(opts, %{session_id: "s1"})
-      iex> context
-      %{session_id: "s1", granted_tier: :read_only, consented_tools: ["mix_task"], door: true}
-      iex> SessionOptions.context([tier: "root"], %{})
-      {:error, "--tier takes one of read_only, write, execute, privileged, got: root"}
-  """
+  @moduledoc false
+  # What a person grants to a session, from the command line or the configuration, as the context of its calls.
+  #
+  # Every door that a person opens from a shell takes the same options:
+  #
+  # | option | meaning | default |
+  # |---|---|---|
+  # | `--tier TIER` | what the session may do: read_only, write, execute or privileged | read_only |
+  # | `--consent TOOL` | allows one tool whatever its tier; may be given several times, or with several names between commas | none |
+  # | `--session ID` | the session's name in the audit trail and telemetry | by the door |
+  # | `--node NAME` | looks at the processes, tables and documentation of a node that already runs, see `JidoCode.Tools.Remote` | this one |
+  # | `--cookie-file FILE` | the file with that node's cookie | see `JidoCode.Tools.Remote` |
+  # | `--cookie COOKIE` | the cookie itself; other users of the machine see it in the list of processes | |
+  # | `--consent-load` | lets modules be loaded on that node for the time of the calls, when it does not have this library | no |
+  #
+  # `config :jido_code_tools, session_options: [tier: :privileged, consent: ["mix_task"], node: "shop@localhost"]` sets them for a
+  # project, with the same names and `_` for `-`. The command line wins over it, one option at a time.
 
   alias JidoCode.Tools.Behaviours.SecureHandler
   alias JidoCode.Tools.{Config, Remote}
@@ -77,6 +68,14 @@ defmodule JidoCode.Tools.Doors.SessionOptions do
   `JidoCode.Tools.Remote.connect/1` at once. `close/1` is its end.
 
   The error is a text for the person who gave the options.
+
+      iex> alias JidoCode.Tools.Doors.SessionOptions
+      iex> {opts, [], []} = OptionParser.parse(["--consent", "mix_task"], strict: SessionOptions.switches())
+      iex> {:ok, context} = SessionOptions.context(opts, %{session_id: "s1"})
+      iex> context
+      %{session_id: "s1", granted_tier: :read_only, consented_tools: ["mix_task"], door: true}
+      iex> SessionOptions.context([tier: "root"], %{})
+      {:error, "--tier takes one of read_only, write, execute, privileged, got: root"}
   """
   @spec context(keyword(), map()) :: {:ok, map()} | {:error, String.t()}
   def context(opts, defaults) do

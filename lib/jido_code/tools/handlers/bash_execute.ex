@@ -1,18 +1,17 @@
 defmodule JidoCode.Tools.Handlers.BashExecute do
-  @moduledoc """
-  The `bash_execute` tool: a command line, without a shell.
-
-  The result has these keys:
-
-    * `"stdout"`, `"stderr"` - head and tail, 30,000 characters together; a line says what was cut
-    * `"exit_code"` - of the last command; one that fails is a normal answer
-    * `"confinement"` - what the kernel held the commands to, and what of it is missing on this machine
-    * `"note"` - only when there is something to say, such as the signal that ended the command
-
-  `JidoCode.Tools.Security.CommandPolicy` decides what may run. Everything that was started is gone when the answer comes.
-
-  `timeout` is 120 seconds by default and at most 600. A line that is ended by it is an error that carries its output so far.
-  """
+  @moduledoc false
+  # The `bash_execute` tool: a command line, without a shell.
+  #
+  # The result has these keys:
+  #
+  #   * `"stdout"`, `"stderr"` - head and tail, 30,000 characters together; a line says what was cut
+  #   * `"exit_code"` - of the last command; one that fails is a normal answer
+  #   * `"confinement"` - what the kernel held the commands to, and what of it is missing on this machine
+  #   * `"note"` - only when there is something to say, such as the signal that ended the command
+  #
+  # `JidoCode.Tools.Security.CommandPolicy` decides what may run. Everything that was started is gone when the answer comes.
+  #
+  # `timeout` is 120 seconds by default and at most 600. A line that is ended by it is an error that carries its output so far.
 
   use JidoCode.Tools.Behaviours.SecureHandler
 

@@ -1,7 +1,6 @@
 defmodule JidoCode.Tools.Project.Line do
-  @moduledoc """
-  A command line of the shell tools, judged and made ready to run.
-  """
+  @moduledoc false
+  # A command line of the shell tools, judged and made ready to run.
 
   alias JidoCode.Tools.{Command, Config, Deadline, Project, Workspace}
   alias JidoCode.Tools.Project.Places

@@ -1,19 +1,18 @@
 defmodule JidoCode.Tools.Project.Mix do
-  @moduledoc """
-  Runs Mix in a project, as an OS process of its own, after the policy has agreed to every step of it.
-
-  What the project declares (its aliases, its test paths) is read by a confined child that may write nothing and reach no
-  network; nothing of `mix.exs` is evaluated in this VM.
-
-  ## Configuration
-
-  Under `config :jido_code_tools`:
-
-    * `:mix_network` - the network mode of Mix, default `:all`, for databases and downloads; see `JidoCode.Tools.Command`
-    * `:command_write_paths` - further folders that Mix and other commands may write, for caches in unusual places
-    * `:command_read_paths` - further folders and files that they may read
-    * `:command_confinement` - `:best_effort` (default), `:required` or `:off`
-  """
+  @moduledoc false
+  # Runs Mix in a project, as an OS process of its own, after the policy has agreed to every step of it.
+  #
+  # What the project declares (its aliases, its test paths) is read by a confined child that may write nothing and reach no
+  # network; nothing of `mix.exs` is evaluated in this VM.
+  #
+  # ## Configuration
+  #
+  # Under `config :jido_code_tools`:
+  #
+  #   * `:mix_network` - the network mode of Mix, default `:all`, for databases and downloads; see `JidoCode.Tools.Command`
+  #   * `:command_write_paths` - further folders that Mix and other commands may write, for caches in unusual places
+  #   * `:command_read_paths` - further folders and files that they may read
+  #   * `:command_confinement` - `:best_effort` (default), `:required` or `:off`
 
   alias JidoCode.Tools.{Command, Config, Deadline, JSON}
   alias JidoCode.Tools.Command.Output

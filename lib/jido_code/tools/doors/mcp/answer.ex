@@ -1,7 +1,20 @@
 defmodule JidoCode.Tools.Doors.MCP.Answer do
-  @moduledoc """
-  A finished call as an MCP client gets it: the text that `mix jido.tool call` prints (`JidoCode.Tools.Answers`), and with
-  `structured: true` the same as data. Clients that find data drop the text, so it is there only when it was asked for.
+  @moduledoc false
+  # A finished call as an MCP client gets it: the text that `mix jido.tool call` prints (`JidoCode.Tools.Answers`), and with
+  # `structured: true` the same as data. Clients that find data drop the text, so it is there only when it was asked for.
+  #
+  # Clients cut results at 50,000 characters, or put them aside in a file; the tools' own limit of 30,000 characters lies below that.
+
+  alias JidoCode.Tools.{Answers, Call, JSON}
+
+  @max_characters 50_000
+  # Clients cut the text of an error earlier.
+  @max_error_characters 10_000
+
+  @type t :: %{String.t() => term()}
+
+  @doc """
+  The answer to a call that has its result. Options: `:structured` (default false), `:spoken` (what a person said, for a denial).
 
       iex> alias JidoCode.Tools.Doors.MCP.Answer
       iex> call = JidoCode.Tools.SecureExecutor.new("bash_execute", %{}, %{})
@@ -12,19 +25,7 @@ defmodule JidoCode.Tools.Doors.MCP.Answer do
       0
       iex> Answer.build(%{call | status: :timeout, result: {:error, "bash_execute timed out"}})
       %{"text" => "bash_execute timed out", "structured" => nil, "error" => true}
-
-  Clients cut results at 50,000 characters, or put them aside in a file; the tools' own limit of 30,000 characters lies below that.
   """
-
-  alias JidoCode.Tools.{Answers, Call, JSON}
-
-  @max_characters 50_000
-  # Clients cut the text of an error earlier.
-  @max_error_characters 10_000
-
-  @type t :: %{String.t() => term()}
-
-  @doc "The answer to a call that has its result. Options: `:structured` (default false), `:spoken` (what a person said, for a denial)."
   @spec build(Call.t(), keyword()) :: t()
   def build(call, opts \\ [])
 

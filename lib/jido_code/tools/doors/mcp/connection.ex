@@ -1,39 +1,38 @@
 defmodule JidoCode.Tools.Doors.MCP.Connection do
-  @moduledoc """
-  The end of the channel to the launcher (`native/mcp_launcher`), which owns the MCP client's stdin and stdout, in the VM that
-  runs the tools.
-
-      client ── jido_mcp ── socket ── Connection ── a process for each call: SecureExecutor
-                                          │
-                                          └── one session: limits, grants, shells
-
-  A connection is a session. It begins when the launcher has started this VM and ends with the channel, whatever ended it:
-  then all calls end with their OS processes, and the session with its background shells.
-
-  ## Messages
-
-  JSON objects, each behind its length in four bytes, big-endian.
-
-  | from | message | meaning |
-  |---|---|---|
-  | VM | `{"type": "starting", "doing": text}` | what it does on its way |
-  | VM | `{"type": "ready"}` | it takes calls |
-  | VM | `{"type": "failed", "why": text}` | it can't, and ends |
-  | launcher | `{"type": "call", "id": n, "name": text, "arguments": {}, "ask": bool, "said": word}` | run a tool; see below |
-  | launcher | `{"type": "cancel", "id": n}` | end that call; no answer |
-  | VM | `{"type": "progress", "id": n, "text": text}` | what a call does |
-  | VM | `{"type": "lock"}` | let no other server compile this project |
-  | launcher | `{"type": "locked"}` | none will |
-  | VM | `{"type": "unlock"}` | another may |
-  | VM | `{"type": "answer", "id": n, "text": text, "structured": {} or null, "error": bool, "question": text}` | its end |
-
-  ## Consent in the conversation
-
-  A call that was denied for its tier or for want of consent is answered with a question (`JidoCode.Tools.Doors.MCP.Question`) when the
-  launcher can ask the person at the client (`"ask": true`). The launcher then makes the same call again with what was said:
-  `"once"`, `"session"` (the tool is granted as long as the session lives, not its tier), `"no"`, `"unanswered"`. Each of these is
-  an entry of the audit trail. The same call made again right after a no is a no, and nobody is asked.
-  """
+  @moduledoc false
+  # The end of the channel to the launcher (`native/mcp_launcher`), which owns the MCP client's stdin and stdout, in the VM that
+  # runs the tools.
+  #
+  #     client ── jido_mcp ── socket ── Connection ── a process for each call: SecureExecutor
+  #                                         │
+  #                                         └── one session: limits, grants, shells
+  #
+  # A connection is a session. It begins when the launcher has started this VM and ends with the channel, whatever ended it:
+  # then all calls end with their OS processes, and the session with its background shells.
+  #
+  # ## Messages
+  #
+  # JSON objects, each behind its length in four bytes, big-endian.
+  #
+  # | from | message | meaning |
+  # |---|---|---|
+  # | VM | `{"type": "starting", "doing": text}` | what it does on its way |
+  # | VM | `{"type": "ready"}` | it takes calls |
+  # | VM | `{"type": "failed", "why": text}` | it can't, and ends |
+  # | launcher | `{"type": "call", "id": n, "name": text, "arguments": {}, "ask": bool, "said": word}` | run a tool; see below |
+  # | launcher | `{"type": "cancel", "id": n}` | end that call; no answer |
+  # | VM | `{"type": "progress", "id": n, "text": text}` | what a call does |
+  # | VM | `{"type": "lock"}` | let no other server compile this project |
+  # | launcher | `{"type": "locked"}` | none will |
+  # | VM | `{"type": "unlock"}` | another may |
+  # | VM | `{"type": "answer", "id": n, "text": text, "structured": {} or null, "error": bool, "question": text}` | its end |
+  #
+  # ## Consent in the conversation
+  #
+  # A call that was denied for its tier or for want of consent is answered with a question (`JidoCode.Tools.Doors.MCP.Question`) when the
+  # launcher can ask the person at the client (`"ask": true`). The launcher then makes the same call again with what was said:
+  # `"once"`, `"session"` (the tool is granted as long as the session lives, not its tier), `"no"`, `"unanswered"`. Each of these is
+  # an entry of the audit trail. The same call made again right after a no is a no, and nobody is asked.
 
   use GenServer, restart: :temporary
 

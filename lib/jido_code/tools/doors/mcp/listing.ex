@@ -1,16 +1,9 @@
 defmodule JidoCode.Tools.Doors.MCP.Listing do
-  @moduledoc """
-  What the MCP server offers, as data.
-
-  The launcher answers `initialize` and `tools/list` before any VM runs, so this is written to a file beside it when the
-  library is compiled. It is the same for every connection: what a session may not do is said when it tries.
-
-      iex> listing = JidoCode.Tools.Doors.MCP.Listing.build("1.0.0")
-      iex> Map.keys(listing)
-      ["instructions", "tiers", "tools", "version"]
-      iex> Enum.find(listing["tools"], &(&1["name"] == "grep_search"))["annotations"]
-      %{"readOnlyHint" => true, "destructiveHint" => false, "idempotentHint" => true, "openWorldHint" => false}
-  """
+  @moduledoc false
+  # What the MCP server offers, as data.
+  #
+  # The launcher answers `initialize` and `tools/list` before any VM runs, so this is written to a file beside it when the
+  # library is compiled. It is the same for every connection: what a session may not do is said when it tries.
 
   alias JidoCode.Tools.Definition
   alias JidoCode.Tools.Doors.MCP.Tools
@@ -22,7 +15,15 @@ defmodule JidoCode.Tools.Doors.MCP.Listing do
   documentation work while the project does not compile. A denied call says what is allowed.\
   """
 
-  @doc "The listing; `version` is the library's."
+  @doc """
+  The listing; `version` is the library's.
+
+      iex> listing = JidoCode.Tools.Doors.MCP.Listing.build("1.0.0")
+      iex> Map.keys(listing)
+      ["instructions", "tiers", "tools", "version"]
+      iex> Enum.find(listing["tools"], &(&1["name"] == "grep_search"))["annotations"]
+      %{"readOnlyHint" => true, "destructiveHint" => false, "idempotentHint" => true, "openWorldHint" => false}
+  """
   @spec build(String.t()) :: %{String.t() => term()}
   def build(version) do
     %{

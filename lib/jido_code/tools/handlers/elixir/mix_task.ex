@@ -1,19 +1,18 @@
 defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
-  @moduledoc """
-  The `mix_task` tool: one Mix task in the project.
-
-  The result has these keys:
-
-    * `"output"`, `"stderr"` - what the task printed, head and tail, 30,000 characters together; a line says what was cut
-    * `"exit_code"` - a task that fails is a normal answer
-    * `"confinement"` - what the kernel held the task to, and what of it is missing on this machine
-    * `"note"` - only when there is something to say, such as the signal that ended the task
-
-  The task, its arguments, the environment and every step of an alias are judged by
-  `JidoCode.Tools.Security.MixPolicy` before anything runs. Everything that the task started is gone when the answer comes.
-
-  `timeout` is 60 seconds by default and at most 300. A task that is ended by it is an error that carries its output so far.
-  """
+  @moduledoc false
+  # The `mix_task` tool: one Mix task in the project.
+  #
+  # The result has these keys:
+  #
+  #   * `"output"`, `"stderr"` - what the task printed, head and tail, 30,000 characters together; a line says what was cut
+  #   * `"exit_code"` - a task that fails is a normal answer
+  #   * `"confinement"` - what the kernel held the task to, and what of it is missing on this machine
+  #   * `"note"` - only when there is something to say, such as the signal that ended the task
+  #
+  # The task, its arguments, the environment and every step of an alias are judged by
+  # `JidoCode.Tools.Security.MixPolicy` before anything runs. Everything that the task started is gone when the answer comes.
+  #
+  # `timeout` is 60 seconds by default and at most 300. A task that is ended by it is an error that carries its output so far.
 
   use JidoCode.Tools.Behaviours.SecureHandler
 

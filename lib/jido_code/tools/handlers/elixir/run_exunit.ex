@@ -1,26 +1,25 @@
 defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
-  @moduledoc """
-  The `run_exunit` tool: the project's tests, with structured results.
-
-  The result has these keys:
-
-    * `"passed"` - true only when Mix ended by itself with exit code 0, the suite came to its end, nothing failed, at least one
-      test ran, and what the suite reported came in the order that a suite has
-    * `"summary"` - `total`, `passed`, `failed`, `skipped`, `excluded`, `invalid`; null when no test started
-    * `"failures"` - for each: `test`, `module`, `file`, `line`, `kind`, `message`, `diff`, `stacktrace`; `details` as ExUnit shows it,
-      and `logs` that were captured
-    * `"timing"` - `total_seconds`, `async_seconds`, `load_seconds`, `seed`, and the `slowest` tests
-    * `"running"` - the tests that were running when time ran out
-    * `"output"`, `"stderr"`, `"exit_code"`, `"confinement"` - as in `mix_task`: what Mix and the tests themselves printed, not
-      ExUnit's report
-    * `"note"` - only when there is something to say
-
-  The results come from a formatter that is loaded into the project's own Mix, not from what is printed: a test can print
-  what it likes. The project is not touched.
-
-  `path` is a test file or folder inside the project's test paths. `timeout` is 120 seconds by default and at most 300; a run
-  that is ended by it answers with what was done by then.
-  """
+  @moduledoc false
+  # The `run_exunit` tool: the project's tests, with structured results.
+  #
+  # The result has these keys:
+  #
+  #   * `"passed"` - true only when Mix ended by itself with exit code 0, the suite came to its end, nothing failed, at least one
+  #     test ran, and what the suite reported came in the order that a suite has
+  #   * `"summary"` - `total`, `passed`, `failed`, `skipped`, `excluded`, `invalid`; null when no test started
+  #   * `"failures"` - for each: `test`, `module`, `file`, `line`, `kind`, `message`, `diff`, `stacktrace`; `details` as ExUnit shows it,
+  #     and `logs` that were captured
+  #   * `"timing"` - `total_seconds`, `async_seconds`, `load_seconds`, `seed`, and the `slowest` tests
+  #   * `"running"` - the tests that were running when time ran out
+  #   * `"output"`, `"stderr"`, `"exit_code"`, `"confinement"` - as in `mix_task`: what Mix and the tests themselves printed, not
+  #     ExUnit's report
+  #   * `"note"` - only when there is something to say
+  #
+  # The results come from a formatter that is loaded into the project's own Mix, not from what is printed: a test can print
+  # what it likes. The project is not touched.
+  #
+  # `path` is a test file or folder inside the project's test paths. `timeout` is 120 seconds by default and at most 300; a run
+  # that is ended by it answers with what was done by then.
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
