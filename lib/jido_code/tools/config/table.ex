@@ -53,7 +53,7 @@ defmodule JidoCode.Tools.Config.Table do
       key: :tool_tiers,
       type: {:pairs, :text, :tier},
       default: %{},
-      doc: "tiers of tools that don't declare theirs"
+      doc: "tiers of tools by their names; they win over what a tool declares"
     },
     %{
       key: :unknown_tool_tier,

@@ -2,9 +2,9 @@ defmodule JidoCode.Tools.Security.Permissions do
   @moduledoc """
   Four tiers, each allowing what the ones before it allow: `:read_only`, `:write`, `:execute`, `:privileged`.
 
-  Every tool has a tier: the one its handler declares, else the one in the table here (`all_tool_tiers/0`, extended by
-  `config :jido_code_tools, tool_tiers:`), else `:unknown_tool_tier` of the configuration, by default `:privileged`: what nobody
-  has thought about is not for everybody.
+  Every tool has a tier: the one that `config :jido_code_tools, tool_tiers:` gives it, else the one that its handler declares, else
+  the one in the table here (`all_tool_tiers/0`), else `:unknown_tool_tier` of the configuration, by default `:privileged`: a tool
+  that nobody has thought about is not for everybody.
 
   A session starts at `:read_only`. A person raises it, or consents to single tools, in one of two ways:
 
