@@ -30,7 +30,7 @@ defmodule JidoCode.Tools.Answers.ProcessState do
     doing =
       facts([
         info["behaviour"],
-        info["initial_call"],
+        started_by(info["initial_call"]),
         info["status"],
         queued(info["message_queue_len"]),
         info["memory"] && bytes(info["memory"]),
@@ -39,6 +39,10 @@ defmodule JidoCode.Tools.Answers.ProcessState do
 
     facts([head, doing], ": ")
   end
+
+  # A supervisor's is that of `:supervisor` with its own module.
+  defp started_by(~s(:supervisor."Elixir.) <> module), do: String.replace_suffix(module, ~s("/1), "")
+  defp started_by(call), do: call
 
   defp queued(number) when number in [nil, 0], do: nil
   defp queued(number), do: count(number, "message") <> " queued"

@@ -1,0 +1,132 @@
+# The project that is looked at: what is JidoCode's own is shown to nobody.
+defmodule Golden.Till do
+  use GenServer
+  def start_link(state), do: GenServer.start_link(__MODULE__, state, name: __MODULE__)
+
+  @impl true
+  def init(state) do
+    :ets.new(:golden_till, [:named_table, :public, :ordered_set])
+    :ets.insert(:golden_till, for(n <- 1..12, do: {n, %{cents: 100 * n}}))
+    {:ok, state}
+  end
+end
+
+defmodule Golden.Top do
+  use Supervisor
+  def start_link(state), do: Supervisor.start_link(__MODULE__, state, name: __MODULE__)
+
+  @impl true
+  def init(state) do
+    children = [
+      {Golden.Till, state},
+      {DynamicSupervisor, name: Golden.Carts},
+      {Task.Supervisor, name: Golden.Tasks}
+    ]
+
+    Supervisor.init(children, strategy: :one_for_one)
+  end
+end
+
+defmodule JidoCode.Tools.GoldenAnswersTest do
+  # Whole answers as models get them, compared with test/fixtures/answers. What differs from run to run stands there as N.
+  # ANSWERS=write mix test test/jido_code/tools/golden_answers_test.exs writes them anew; read what changed before you commit it.
+  use ExUnit.Case, async: true
+
+  alias JidoCode.Tools.{Answers, SecureExecutor}
+  alias JidoCode.Tools.Test.MixProject
+
+  @moduletag timeout: 180_000
+  @folder Path.expand("../../fixtures/answers", __DIR__)
+
+  setup_all do
+    %{root: MixProject.new!()}
+  end
+
+  defp answer(tool, args, root) do
+    context = %{
+      session_id: "golden-#{System.unique_integer()}",
+      granted_tier: :privileged,
+      project_root: root,
+      project_namespaces: ["Golden"]
+    }
+
+    call = tool |> SecureExecutor.new(args, context) |> SecureExecutor.execute()
+
+    case call.result do
+      {:ok, result} -> Answers.text(call.tool, result)
+      {:error, text} -> "error: " <> text <> "\n"
+    end
+  end
+
+  defp golden(name, text) do
+    path = Path.join(@folder, name <> ".txt")
+    text = plain(text)
+    if System.get_env("ANSWERS") == "write", do: File.write!(path, text)
+    assert text == File.read!(path)
+  end
+
+  defp plain(text) do
+    for {pattern, shown} <- [
+          {~r/#PID<[\d.]+>/, "#PID<N>"},
+          {~r/\b[\d.]+ s\b/, "N s"},
+          {~r/\bseed \d+/, "seed N"},
+          {~r/\b[\d.]+ (?:B|kB|MB)\b/, "N bytes"},
+          {~r/documented\.ex:\d+/, "documented.ex:N"},
+          {~r/^Not confined as asked: .*\n/m, ""}
+        ],
+        reduce: text do
+      text -> Regex.replace(pattern, text, shown)
+    end
+  end
+
+  test "a process, its supervisor, its table", %{root: root} do
+    state = %{open: true, api_key: "abcdef", drawer: [%{coin: 50, count: 3}, %{coin: 20, count: 1}]}
+    start_supervised!({Golden.Top, state})
+
+    golden("get_process_state", answer("get_process_state", %{"process" => "Golden.Till"}, root))
+    golden("inspect_supervisor", answer("inspect_supervisor", %{"supervisor" => "Golden.Top"}, root))
+
+    golden(
+      "get_process_state.unread",
+      answer("get_process_state", %{"process" => "Golden.Top"}, root) |> String.replace(~r/\nparent.*/s, "\n")
+    )
+
+    for {operation, args} <- [info: %{}, lookup: %{"key" => "3"}, sample: %{"limit" => 2}] do
+      args = Map.merge(%{"operation" => to_string(operation), "table" => "golden_till"}, args)
+      golden("ets_inspect.#{operation}", answer("ets_inspect", args, root))
+    end
+
+    golden("ets_inspect.none", answer("ets_inspect", %{"operation" => "info", "table" => "no_such"}, root))
+  end
+
+  test "documentation" do
+    ours = "JidoCode.Tools.Test.Documented"
+
+    for {name, module} <- [
+          {"module", ours},
+          {"function", ours <> ".add/3"},
+          {"callback", "c:" <> ours <> ".begin/1"},
+          {"type", "t:" <> ours <> ".id/0"},
+          {"missing", ours <> ".ad"}
+        ],
+        do:
+          golden("fetch_elixir_docs.#{name}", answer("fetch_elixir_docs", %{"module" => module}, File.cwd!()))
+  end
+
+  test "a search", %{root: root} do
+    args = %{"pattern" => "def \\w+", "path" => "lib"}
+    golden("grep_search.content", answer("grep_search", args, root))
+    golden("grep_search.count", answer("grep_search", Map.put(args, "output_mode", "count"), root))
+    golden("grep_search.none", answer("grep_search", %{"pattern" => "no such text"}, root))
+  end
+
+  test "test runs and commands", %{root: root} do
+    golden("run_exunit.green", answer("run_exunit", %{"path" => "test/green_test.exs"}, root))
+    line = MixProject.line(root, "test/red_test.exs", "%{sum: 4}")
+    golden("run_exunit.red", answer("run_exunit", %{"path" => "test/red_test.exs", "line" => line}, root))
+    golden("run_exunit.refused", answer("run_exunit", %{"path" => "lib/sample.ex"}, root))
+    golden("bash_execute", answer("bash_execute", %{"command" => "ls test"}, root))
+    golden("bash_execute.failed", answer("bash_execute", %{"command" => "ls nowhere"}, root))
+    golden("mix_task.refused", answer("mix_task", %{"task" => "ecto.drop"}, root))
+  end
+end
