@@ -168,16 +168,17 @@ defmodule Mix.Tasks.Compile.JidoNative do
     "On Debian, run setup.sh of jido_code_tools; elsewhere install Rust by rustup or your distribution."
   end
 
-  # Quiet, or cargo would end each `mix` command with its "Finished" line; warnings and errors still show.
+  # Quiet, or cargo would end each `mix` command with its "Finished" line; warnings and errors still show. The first build takes
+  # minutes, so it shows what cargo does.
   defp build(cargo, native, target, first?) do
     if first?,
-      do: Mix.shell().info("Building the native core with cargo (the first time takes a minute or two)")
+      do: IO.puts(:stderr, "Building the native core with cargo (the first time takes some minutes)")
 
     arguments =
-      ~w(build --quiet --release --locked --package nif --package command_runner --package mcp_launcher) ++
-        ["--target-dir", target]
+      ~w(build --release --locked --package nif --package command_runner --package mcp_launcher) ++
+        ["--target-dir", target] ++ if(first?, do: [], else: ["--quiet"])
 
-    options = [cd: native, into: IO.stream(:stdio, :line), stderr_to_stdout: true]
+    options = [cd: native, into: IO.stream(:stderr, :line), stderr_to_stdout: true]
 
     case System.cmd(cargo, arguments, options) do
       {_stream, 0} ->
