@@ -229,7 +229,7 @@ defmodule JidoCode.Tools.Command do
   namespaces, or `command_confinement: :off`). The first call runs a command to find out.
   """
   @spec fence() :: :whole | :partial | :none
-  def fence, do: Fence.state()
+  def fence, do: Fence.state(fn -> run(["true"], timeout: 20_000) end)
 
   @doc """
   A reason as a sentence.

@@ -5,15 +5,17 @@ defmodule JidoCode.Tools.Command.Fence do
   # The answer is kept, since it costs a process: the list of commands in force depends on it. A command that was judged by the
   # wide list runs with `confinement: :required` all the same, so that a machine that gives less by then refuses it.
 
-  alias JidoCode.Tools.{Command, Config}
+  alias JidoCode.Tools.Command.Result
+  alias JidoCode.Tools.Config
 
   @type state :: :whole | :partial | :none
 
-  @spec state() :: state()
-  def state do
+  @doc "The state; `try_one` runs a command, where that is not known yet."
+  @spec state((() -> {:ok, Result.t()} | {:error, term()})) :: state()
+  def state(try_one) do
     case Config.get(:command_confinement) do
       :off -> :none
-      _asked -> :persistent_term.get(__MODULE__, nil) || probe()
+      _asked -> :persistent_term.get(__MODULE__, nil) || probe(try_one)
     end
   end
 
@@ -25,8 +27,8 @@ defmodule JidoCode.Tools.Command.Fence do
   end
 
   # A runner that fails says nothing about the kernel, so that its answer is not kept.
-  defp probe do
-    case Command.run(["true"], timeout: 20_000) do
+  defp probe(try_one) do
+    case try_one.() do
       {:ok, %{confinement: confinement}} -> keep(confinement["fence"])
       {:error, _reason} -> :none
     end
