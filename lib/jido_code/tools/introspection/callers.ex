@@ -151,6 +151,8 @@ defmodule JidoCode.Tools.Introspection.Callers do
     if target.module in info.behaviours or match?({protocol, _for} when protocol == target.module, info.impl) do
       for definition <- info.definitions,
           definition.name == target.name and definition.kind in [:def, :defmacro, :function],
+          # What `use` of the behaviour itself puts in place is no implementation of anybody's.
+          definition.macro != target.module,
           target.arity == nil or definition.arity == target.arity do
         %{
           kind: :implements,

@@ -323,4 +323,34 @@ defmodule JidoCode.Tools.Doors.MCP.LauncherTest do
   after
     File.rm(Path.join(root, "lib/größe.ex"))
   end
+
+  test "sees the project's VM: the pid that one tool prints the next one takes, and its sources and callers",
+       %{root: root} do
+    client = root |> connected(["--tier", "privileged"]) |> started()
+
+    assert {:ok, list} = McpClient.tool(client, "list_processes", %{"module" => "Sample.Worker"})
+    assert list =~ "Sample.Worker.init/1 (genserver)"
+    assert [_all, pid] = Regex.run(~r/(#PID<[\d.]+>)  Sample.Worker/, list)
+    assert {:ok, state} = McpClient.tool(client, "get_process_state", %{"process" => pid})
+    assert state =~ "count: 17"
+
+    assert {:ok, overview} = McpClient.tool(client, "system_overview", %{})
+    assert overview =~ "sample 0.1.0: "
+
+    assert {:ok, source} =
+             McpClient.tool(client, "get_source_location", %{"reference" => "Sample.Worker.start_link/1"})
+
+    assert source =~ "lib/sample/worker.ex:4 def start_link/1\n4:   def start_link(count)"
+    assert {:ok, source} = McpClient.tool(client, "get_source_location", %{"reference" => "GenServer"})
+    assert source =~ "gen_server.ex"
+
+    assert {:ok, callers} = McpClient.tool(client, "find_callers", %{"reference" => "GenServer.start_link/3"})
+    assert callers =~ "4: Sample.Worker.start_link/1 call"
+    assert {:ok, callers} = McpClient.tool(client, "find_callers", %{"reference" => "Supervisor"})
+    assert callers =~ "Sample.Application.start/2"
+
+    assert {:error, denied} = McpClient.tool(client, "trace_calls", %{"reference" => "Sample.Worker.init/1"})
+    assert denied =~ "onsent"
+    McpClient.leave(client)
+  end
 end

@@ -1,5 +1,6 @@
 defmodule JidoCode.Tools.Handlers.Elixir.FindCallersTest do
-  use ExUnit.Case, async: true
+  # What lies on the path of the whole VM is looked through.
+  use ExUnit.Case, async: false
 
   alias JidoCode.Tools.{Answers, Catalog, SecureExecutor}
   alias JidoCode.Tools.Handlers.Elixir.FindCallers
