@@ -1,0 +1,51 @@
+defmodule JidoCode.Tools.Introspection.FreshnessTest do
+  use ExUnit.Case, async: true
+
+  alias JidoCode.Tools.Introspection.Freshness
+  alias JidoCode.Tools.Test.MixProject
+
+  @moduletag timeout: 120_000
+
+  # In a VM that runs the project, as the MCP server's does.
+  @script ~S"""
+  alias JidoCode.Tools.Introspection.Freshness
+  true = Code.ensure_loaded?(Sample)
+  tell = fn label -> IO.inspect(Map.get(Freshness.note(%{}), "note"), label: label) end
+
+  tell.("fresh")
+  source = File.read!("lib/sample.ex")
+  File.write!("lib/sample.ex", String.replace(source, "def sum(prices)", "def sum(prices, _taxes \\\\ 0)"))
+  File.touch!("lib/sample.ex", System.os_time(:second) + 5)
+  tell.("written")
+  {_output, 0} = System.cmd("mix", ["compile"], env: [{"MIX_ENV", "dev"}], stderr_to_stdout: true)
+  File.touch!("lib/sample.ex", System.os_time(:second) - 5)
+  tell.("compiled")
+  """
+
+  test "a note tells of sources changed since they were compiled, and of modules compiled since they were loaded" do
+    root = MixProject.new!()
+    ebin = Freshness |> :code.which() |> Path.dirname()
+
+    {output, status} =
+      System.cmd("elixir", ["-pa", ebin, "-S", "mix", "run", "-e", @script],
+        cd: root,
+        env: [{"MIX_ENV", "dev"}],
+        stderr_to_stdout: true
+      )
+
+    assert status == 0, output
+    assert output =~ "fresh: nil\n"
+    assert output =~ ~s(written: "Changed since the last compile: lib/sample.ex."\n)
+
+    assert output =~
+             ~s(compiled: "This VM runs older code than what lies compiled, of Sample; restart_project starts it anew."\n)
+  end
+
+  test "without anything stale, and for what is no project, there is no note" do
+    assert Freshness.text(%{modules: [], sources: []}) == nil
+    many = for n <- 1..7, do: Module.concat(Many, "M#{n}")
+
+    assert Freshness.text(%{modules: many, sources: []}) =~
+             "Many.M1, Many.M2, Many.M3, Many.M4, Many.M5 and 2 more;"
+  end
+end
