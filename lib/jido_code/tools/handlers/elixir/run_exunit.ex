@@ -130,10 +130,11 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
   defp run(args, context) do
     deadline = Deadline.new(args["timeout"], @default_timeout, @max_timeout)
 
-    with {:ok, path} <- path(args["path"], args["line"]),
+    with {:ok, _words} <- path(args["path"], args["line"]),
          options = options(args),
          {:ok, root} <- Workspace.root(context),
          {:ok, place} <- inside_project(root, args["path"]),
+         {:ok, path} <- args["path"] |> from_root(place) |> path(args["line"]),
          :ok <- plausible(args["path"]),
          {:ok, facts} <- Project.Mix.facts(root, "test", deadline),
          :ok <- inside_tests(place, args["path"], facts),
@@ -192,6 +193,10 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
 
   defp option(_name, nil), do: []
   defp option(name, value), do: [name, to_string(value)]
+
+  # An absolute path inside the project is as good as the other.
+  defp from_root(nil, _place), do: nil
+  defp from_root(path, place), do: if(Path.type(path) == :absolute, do: place, else: path)
 
   # The policy judges the text of the path; this judges where it leads.
   defp inside_project(_root, nil), do: {:ok, nil}

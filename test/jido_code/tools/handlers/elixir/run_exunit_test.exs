@@ -140,6 +140,19 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunitTest do
       assert text =~ "printed:\ntraced: true\n"
     end
 
+    test "a file by its absolute path", %{context: context, root: root} do
+      path = Path.join(root, "test/green_test.exs")
+      line = MixProject.line(root, "test/green_test.exs", "is zero")
+
+      assert %{"passed" => true, "summary" => %{"passed" => 1}} =
+               run!(context, %{"path" => path, "line" => line})
+
+      assert refused(context, %{"path" => Path.join(root, "lib/sample.ex")}) =~
+               "not in the project's test/ directory"
+
+      assert refused(context, %{"path" => "/etc/passwd"}) =~ "leads outside of the project"
+    end
+
     test "a line", %{context: context, root: root} do
       line = MixProject.line(root, "test/green_test.exs", "is zero")
       result = run!(context, %{"path" => "test/green_test.exs", "line" => line})
