@@ -152,7 +152,7 @@ defmodule JidoCode.Tools.Doors.Doctor do
   end
 
   defp bubblewrap do
-    if System.find_executable("bwrap"), do: "found, not needed", else: "not found, not needed"
+    if System.find_executable("bwrap"), do: "found, not used", else: "not found, not used"
   end
 
   defp versions do

@@ -1,0 +1,88 @@
+defmodule JidoCode.Tools.Attack.McpTest do
+  # The attacks as an agent makes them: it has written a Makefile into the project, and calls tools of the MCP server.
+  use ExUnit.Case, async: false
+
+  import JidoCode.Tools.Test.Attack, only: [git!: 2]
+  import JidoCode.Tools.Test.CommandProcesses, only: [alive?: 1]
+
+  alias JidoCode.Tools.Command
+  alias JidoCode.Tools.Test.{McpClient, MixProject}
+
+  @moduletag :attack
+  @moduletag timeout: 300_000
+
+  @mix """
+  defmodule Sample.MixProject do
+    use Mix.Project
+    def project, do: [app: :sample, version: "0.1.0"]
+  end
+  """
+
+  setup_all do
+    %{fence?: Command.fence() == :whole}
+  end
+
+  setup do
+    root = MixProject.new!(%{"mix.exs" => @mix, "lib/sample.ex" => "defmodule Sample do\nend\n"})
+    outside = Path.join(Path.dirname(root), "outside")
+    File.mkdir_p!(outside)
+    File.write!(Path.join(outside, "secret"), "outside-secret\n")
+    git!(root, ["init", "-q"])
+    %{root: root, outside: outside}
+  end
+
+  defp makefile(root, pid) do
+    rules = [
+      read: "cat ../outside/secret /etc/shadow",
+      write: "echo evil > ../outside/new",
+      hook: "echo evil > .git/hooks/pre-commit; echo evil >> .git/config; mv .git gone",
+      kill: "kill -9 #{pid}; kill -9 -1; true",
+      stay: "setsid sleep 4217 & true",
+      nested: "git init -q lib/nested",
+      link: "ln -s ../outside here"
+    ]
+
+    text = for {name, line} <- rules, do: ".PHONY: #{name}\n#{name}:\n\t-@#{line}\n"
+    File.write!(Path.join(root, "Makefile"), text)
+  end
+
+  test "what a command must not reach it does not reach through the server either", context do
+    %{root: root, outside: outside} = context
+    config = File.read!(Path.join(root, ".git/config"))
+    client = McpClient.start!(root, ["--tier", "execute", "--no-start"])
+    McpClient.initialize(client)
+    makefile(root, client.pid)
+    tool = fn arguments -> McpClient.tool(client, "bash_execute", arguments) end
+    make = fn name -> tool.(%{"command" => "make #{name}"}) end
+
+    if context.fence? do
+      for name <- ~w(read write hook kill stay) do
+        {_status, text} = make.(name)
+        refute text =~ "outside-secret"
+        refute text =~ "root:"
+      end
+
+      assert File.ls!(outside) == ["secret"]
+      assert File.read!(Path.join(root, ".git/config")) == config
+      refute File.exists?(Path.join(root, ".git/hooks/pre-commit"))
+      assert alive?(client.pid)
+      {sleeping, _status} = System.cmd("sh", ["-c", "cat /proc/[0-9]*/cmdline 2> /dev/null | tr '\\0' ' '"])
+      refute sleeping =~ "sleep 4217 "
+
+      assert {:ok, text} = make.("nested")
+      assert text =~ "lib/nested/.git is a new repository"
+
+      {:ok, _text} = make.("link")
+      assert {:error, _text} = tool.(%{"command" => "cat secret", "working_directory" => "here"})
+      assert {:error, _text} = tool.(%{"command" => "cat here/secret"})
+
+      assert {:error, _text} =
+               McpClient.tool(client, "grep_search", %{"pattern" => "secret", "path" => "here"})
+    else
+      # Nothing runs where the fence is not whole, unless a person says so.
+      assert {:error, _text} = make.("read")
+    end
+
+    McpClient.leave(client)
+  end
+end
