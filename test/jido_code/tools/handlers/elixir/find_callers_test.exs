@@ -4,7 +4,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallersTest do
 
   alias JidoCode.Tools.{Answers, Catalog, SecureExecutor}
   alias JidoCode.Tools.Handlers.Elixir.FindCallers
-  alias JidoCode.Tools.Test.Sources
+  alias JidoCode.Tools.Test.{Sources, Tree}
 
   doctest JidoCode.Tools.Answers.Callers
 
@@ -129,6 +129,34 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallersTest do
 
     for name <- ["Elixir.QSrc.User", "qsrc_" <> "computed"],
         do: assert_raise(ArgumentError, fn -> String.to_existing_atom(name) end)
+  end
+
+  test "a pipe and a bomb among the compiled files hold nothing up", %{root: root} do
+    ebin = Sources.ebin(root)
+    pipe = Tree.pipe!(ebin, "Elixir.QSrc.Pipe.beam")
+    bomb = Path.join(ebin, "Elixir.QSrc.Bomb.beam")
+    on_exit(fn -> for path <- [pipe, bomb], do: File.rm(path) end)
+
+    # Says to unpack to 4 GB.
+    packed = :zlib.compress(:binary.copy("QSrc.Store", 1_000_000))
+    File.write!(bomb, beam("Dbgi", <<131, 80, 4_000_000_000::32, packed::binary>>))
+
+    args = %{"reference" => "QSrc.Store.qsrc_sum/1"}
+    {time, {:ok, result}} = :timer.tc(fn -> FindCallers.execute(args, %{project_root: root}) end)
+    assert length(result["uses"]) >= 5 and result["note"] =~ "QSrc.Bomb"
+    assert time < 8_000_000
+
+    assert {:error, _text} =
+             FindCallers.execute(%{"reference" => "QSrc.Pipe", "direction" => "calls"}, %{project_root: root})
+
+    assert {:error, _text} =
+             FindCallers.execute(%{"reference" => "QSrc.Bomb", "direction" => "calls"}, %{project_root: root})
+  end
+
+  defp beam(id, chunk) do
+    padding = :binary.copy(<<0>>, rem(4 - rem(byte_size(chunk), 4), 4))
+    form = "BEAM" <> id <> <<byte_size(chunk)::32>> <> chunk <> padding
+    "FOR1" <> <<byte_size(form)::32>> <> form
   end
 
   test "is for everybody, bounded, and reads like a search", %{root: root} do
