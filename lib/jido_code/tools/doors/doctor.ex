@@ -82,7 +82,7 @@ defmodule JidoCode.Tools.Doors.Doctor do
         mend_landlock()
       ),
       promise(
-        "No command changes git's configuration or hooks, or permissions and times of files outside; home folders are empty; " <>
+        "No command changes git's configuration or hooks, or permissions and times of files outside; of home folders only the toolchain is there; " <>
           "nothing outside can be named or signalled; nothing of a command stays",
         namespaces == nil,
         mend_namespaces()
