@@ -26,7 +26,7 @@ pub(super) fn text_and_files() -> Vec<CommandGrammar> {
 }
 
 fn reading() -> Vec<CommandGrammar> {
-    vec![
+    let mut list = vec![
         command("cat")
             .flags(
                 "A b e E n s t T u v show-all number-nonblank show-ends number squeeze-blank \
@@ -74,6 +74,15 @@ fn reading() -> Vec<CommandGrammar> {
             .takes("w width T tabsize", Number)
             .refuses("L dereference dereference-command-line", FollowsLinks)
             .rest(READ),
+    ];
+    list.extend(sorting());
+    list.extend(comparing());
+    list.extend(telling());
+    list
+}
+
+fn sorting() -> Vec<CommandGrammar> {
+    vec![
         command("wc")
             .flags("c m l L w bytes chars lines max-line-length words")
             .takes("total", one_of("auto always only never"))
@@ -103,6 +112,11 @@ fn reading() -> Vec<CommandGrammar> {
             .may_take("all-repeated group", Name)
             .takes("f s w skip-fields skip-chars check-chars", Number)
             .first([READ, WRITE]),
+    ]
+}
+
+fn comparing() -> Vec<CommandGrammar> {
+    vec![
         command("diff")
             .flags(
                 "a b B c d e E i n N p q r s t T u w y Z brief report-identical-files context \
@@ -157,6 +171,11 @@ fn reading() -> Vec<CommandGrammar> {
                 Number,
             )
             .rest(READ),
+    ]
+}
+
+fn telling() -> Vec<CommandGrammar> {
+    vec![
         command("tree")
             .flags(
                 "a d f i q N Q p u g s h D F v t c U r n C A S x J X dirsfirst filesfirst \
@@ -208,7 +227,7 @@ fn reading() -> Vec<CommandGrammar> {
 }
 
 fn searching() -> Vec<CommandGrammar> {
-    vec![
+    let mut list = vec![
         command("grep")
             .flags(
                 "a b c E F G H h I i l L n o P q r s T U v w x y Z z count extended-regexp \
@@ -274,6 +293,13 @@ fn searching() -> Vec<CommandGrammar> {
             .first_unless("e f regexp file files type-list version V")
             .rest(READ)
             .at_least(1),
+    ];
+    list.extend(finding());
+    list
+}
+
+fn finding() -> Vec<CommandGrammar> {
+    vec![
         command("find")
             .words()
             .flags(

@@ -129,6 +129,13 @@ fn reading(grammar: CommandGrammar) -> CommandGrammar {
                 .first([one_of("show")])
                 .rest(Revision),
         )
+        .with(resolving)
+        .with(listing)
+        .with(tracing)
+}
+
+fn resolving(grammar: CommandGrammar) -> CommandGrammar {
+    grammar
         .subcommand(
             command("shortlog")
                 .flags("n s e c numbered summary email committer all no-merges merges")
@@ -181,6 +188,10 @@ fn reading(grammar: CommandGrammar) -> CommandGrammar {
                 .may_take("s hash abbrev", Number)
                 .rest(Revision),
         )
+}
+
+fn listing(grammar: CommandGrammar) -> CommandGrammar {
+    grammar
         .subcommand(
             command("ls-files")
                 .flags(
@@ -239,6 +250,10 @@ fn reading(grammar: CommandGrammar) -> CommandGrammar {
                 .rest(RevisionOrPath)
                 .at_least(1),
         )
+}
+
+fn tracing(grammar: CommandGrammar) -> CommandGrammar {
+    grammar
         .subcommand(
             command("blame")
                 .flags(
@@ -348,6 +363,12 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
                 .refuses("pathspec-from-file", LeavesProject)
                 .rest(READ),
         )
+        .with(moving)
+        .with(shelving)
+}
+
+fn moving(grammar: CommandGrammar) -> CommandGrammar {
+    grammar
         .subcommand(
             command("restore")
                 .flags(
@@ -387,6 +408,10 @@ fn changing(grammar: CommandGrammar) -> CommandGrammar {
                 .refuses("recurse-submodules", LeavesProject)
                 .rest(Revision),
         )
+}
+
+fn shelving(grammar: CommandGrammar) -> CommandGrammar {
+    grammar
         .subcommand(
             command("stash")
                 .flags("u k q S a include-untracked keep-index no-keep-index quiet staged all")
@@ -588,6 +613,12 @@ fn combining(grammar: CommandGrammar) -> CommandGrammar {
                 .refuses("i interactive edit-todo", WaitsForInput)
                 .rest(Revision),
         )
+        .with(picking)
+        .with(narrowing)
+}
+
+fn picking(grammar: CommandGrammar) -> CommandGrammar {
+    grammar
         .subcommand(
             command("cherry-pick")
                 .with(strategies)
@@ -626,6 +657,10 @@ fn combining(grammar: CommandGrammar) -> CommandGrammar {
                 .refuses("build-fake-ancestor", WritesFile)
                 .rest(FILE),
         )
+}
+
+fn narrowing(grammar: CommandGrammar) -> CommandGrammar {
+    grammar
         .subcommand(
             command("clean")
                 .flags("n d f q x X dry-run force quiet")
@@ -692,6 +727,12 @@ fn looking(grammar: CommandGrammar) -> CommandGrammar {
                 .refuses("f file blob", LeavesProject)
                 .first([Name]),
         )
+        .with(comparing)
+        .with(asking)
+}
+
+fn comparing(grammar: CommandGrammar) -> CommandGrammar {
+    grammar
         .subcommand(
             command("format-patch")
                 .with(log_options)
@@ -725,6 +766,10 @@ fn looking(grammar: CommandGrammar) -> CommandGrammar {
                 .forces("--no-ext-diff --no-textconv")
                 .rest(RevisionOrPath),
         )
+}
+
+fn asking(grammar: CommandGrammar) -> CommandGrammar {
+    grammar
         .subcommand(
             command("for-each-ref")
                 .takes("format", GitFormat)

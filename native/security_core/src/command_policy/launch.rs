@@ -200,9 +200,12 @@ fn behind_dashes(scan: &Scan<'_>, matched: &mut Matched, placeholder: &str) -> R
     Ok(())
 }
 
+/// Variables with their values; none takes one away.
+type Variables = Vec<(String, Option<String>)>;
+
 /// `env NAME=value command`: the variables, and the words of the command. None when it only shows
 /// the environment.
-pub(super) fn env(words: &[Word]) -> Result<(Vec<(String, Option<String>)>, &[Word])> {
+pub(super) fn env(words: &[Word]) -> Result<(Variables, &[Word])> {
     let mut variables = Vec::new();
     let mut at = 1;
     while let Some(word) = words.get(at) {

@@ -157,26 +157,28 @@ fn rebar3() -> CommandGrammar {
         .fold(grammar, CommandGrammar::subcommand)
 }
 
+/// Options of everything that builds.
+fn building(grammar: CommandGrammar) -> CommandGrammar {
+    grammar
+        .flags(
+            "q v vv r release all-targets workspace all all-features no-default-features \
+                 lib bins tests examples benches offline locked frozen \
+             keep-going no-deps future-incompat-report ignore-rust-version",
+        )
+        .takes(
+            "p package F features exclude bin test example bench profile target",
+            Name,
+        )
+        .takes("j jobs", Number)
+        .takes("message-format", one_of("human short json"))
+        .takes("color", one_of("auto always never"))
+        .takes("manifest-path", READ)
+        .refuses("config Z", EvaluatesCode)
+        .refuses("target-dir artifact-dir out-dir", LeavesProject)
+        .networked()
+}
+
 fn cargo() -> CommandGrammar {
-    let building = |grammar: CommandGrammar| {
-        grammar
-            .flags(
-                "q v vv r release all-targets workspace all all-features no-default-features \
-                     lib bins tests examples benches offline locked frozen \
-                 keep-going no-deps future-incompat-report ignore-rust-version",
-            )
-            .takes(
-                "p package F features exclude bin test example bench profile target",
-                Name,
-            )
-            .takes("j jobs", Number)
-            .takes("message-format", one_of("human short json"))
-            .takes("color", one_of("auto always never"))
-            .takes("manifest-path", READ)
-            .refuses("config Z", EvaluatesCode)
-            .refuses("target-dir artifact-dir out-dir", LeavesProject)
-            .networked()
-    };
     let lints = Kind::OneOf(
         [
             "-D",
@@ -218,6 +220,11 @@ fn cargo() -> CommandGrammar {
                 .passes_on(lints),
         )
         .subcommand(command("doc").with(building).refuses("open", RunsProgram))
+        .with(cargo_files)
+}
+
+fn cargo_files(grammar: CommandGrammar) -> CommandGrammar {
+    grammar
         .subcommand(
             command("fmt")
                 .flags("all check q v quiet verbose")

@@ -297,15 +297,15 @@ fn substitution(text: &str, has_flags: bool) -> Result<&str, &'static str> {
         return Err("s without a pattern");
     };
     let replacement = behind(&text[mark.len_utf8()..], mark)?;
-    let mut flags = unescaped(replacement, mark)?;
-    while has_flags {
-        match flags.chars().next() {
-            Some('e' | 'w') => return Err("the flags e and w of s"),
-            Some('g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9') => flags = &flags[1..],
-            _ => break,
-        }
+    let flags = unescaped(replacement, mark)?;
+    if !has_flags {
+        return Ok(flags);
     }
-    Ok(flags)
+    let rest = flags.trim_start_matches(|c: char| "gpiImM".contains(c) || c.is_ascii_digit());
+    match rest.chars().next() {
+        Some('e' | 'w') => Err("the flags e and w of s"),
+        _ => Ok(rest),
+    }
 }
 
 fn unescaped(text: &str, mark: char) -> Result<&str, &'static str> {

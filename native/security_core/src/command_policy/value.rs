@@ -48,20 +48,7 @@ impl Scan<'_> {
                     .all(|c| c.is_alphanumeric() || "_-./%:+@".contains(c));
                 plain && self.inside(value, PathMode::Read).is_ok()
             }
-            Kind::Directory => {
-                // Some programs change the folder only after reading every option, so none before
-                // it may hold a path.
-                if self.command.paths.len() > self.directories || self.operands > 0 {
-                    return Err(self.deny(DenialKind::UnexpectedArgument));
-                }
-                self.directories += 1;
-                self.path(value, PathMode::Read)?;
-                self.cwd = match self.root.and_then(|root| lexical::strip_root(value, root)) {
-                    Some(below) => below.to_owned(),
-                    None => join(&self.cwd, value),
-                };
-                true
-            }
+            Kind::Directory => return self.directory(value),
             Kind::Revision if value == "-" => true,
             Kind::Revision => {
                 !value.starts_with('-')
@@ -90,6 +77,21 @@ impl Scan<'_> {
                 .deny(DenialKind::InvalidValue)
                 .allowing([kind.describe()]))
         }
+    }
+
+    /// A folder that the rest of the command works in. Some programs change it only after reading every option, so none
+    /// before it may hold a path.
+    fn directory(&mut self, value: &str) -> Result<()> {
+        if self.command.paths.len() > self.directories || self.operands > 0 {
+            return Err(self.deny(DenialKind::UnexpectedArgument));
+        }
+        self.directories += 1;
+        self.path(value, PathMode::Read)?;
+        self.cwd = match self.root.and_then(|root| lexical::strip_root(value, root)) {
+            Some(below) => below.to_owned(),
+            None => join(&self.cwd, value),
+        };
+        Ok(())
     }
 
     /// The program's own check of what it evaluates.

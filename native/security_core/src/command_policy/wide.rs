@@ -118,7 +118,7 @@ fn scripts() -> Vec<CommandGrammar> {
 }
 
 fn texts() -> Vec<CommandGrammar> {
-    vec![
+    let mut list = vec![
         command("tee")
             .flags("a i append ignore-interrupts")
             .rest(WRITE),
@@ -168,6 +168,13 @@ fn texts() -> Vec<CommandGrammar> {
             .takes("s separator f format", Text)
             .rest(Number)
             .at_least(1),
+    ];
+    list.extend(encodings());
+    list
+}
+
+fn encodings() -> Vec<CommandGrammar> {
+    vec![
         command("od")
             .flags("a b c d f i l o s v x")
             .takes("A j N t w address-radix skip-bytes read-bytes format", Name)

@@ -119,41 +119,49 @@ const POSITIVE: Value = Value::Integer(1, u64::MAX);
 
 /// The tasks that may be run.
 pub fn allowed() -> Vec<TaskGrammar> {
+    let mut list = vec![task(
+        "compile",
+        true,
+        vec![
+            toggle("all-warnings"),
+            toggle("debug-info"),
+            toggle("docs"),
+            flag("force"),
+            flag("ignore-module-conflict"),
+            flag("list"),
+            option("long-compilation-threshold", ANY_NUMBER),
+            option("long-verification-threshold", ANY_NUMBER),
+            flag("no-app-loading"),
+            flag("no-archives-check"),
+            flag("no-compile"),
+            flag("no-deps-check"),
+            flag("no-elixir-version-check"),
+            flag("no-listeners"),
+            flag("no-optional-deps"),
+            flag("no-protocol-consolidation"),
+            flag("no-prune-code-paths"),
+            flag("no-validate-compile-env"),
+            option("profile", one_of(&["time"])),
+            flag("return-errors"),
+            flag("verbose"),
+            toggle("warnings-as-errors"),
+        ],
+        vec![
+            refuse("erl-config", EvaluatesCode),
+            refuse("tracer", EvaluatesCode),
+            refuse("purge-consolidation-path-if-stale", LeavesProject),
+        ],
+        Positional::None,
+    )];
+    list.extend(testing());
+    list.extend(fetching());
+    list.extend(checking());
+    list.extend(documenting());
+    list
+}
+
+fn testing() -> Vec<TaskGrammar> {
     vec![
-        task(
-            "compile",
-            true,
-            vec![
-                toggle("all-warnings"),
-                toggle("debug-info"),
-                toggle("docs"),
-                flag("force"),
-                flag("ignore-module-conflict"),
-                flag("list"),
-                option("long-compilation-threshold", ANY_NUMBER),
-                option("long-verification-threshold", ANY_NUMBER),
-                flag("no-app-loading"),
-                flag("no-archives-check"),
-                flag("no-compile"),
-                flag("no-deps-check"),
-                flag("no-elixir-version-check"),
-                flag("no-listeners"),
-                flag("no-optional-deps"),
-                flag("no-protocol-consolidation"),
-                flag("no-prune-code-paths"),
-                flag("no-validate-compile-env"),
-                option("profile", one_of(&["time"])),
-                flag("return-errors"),
-                flag("verbose"),
-                toggle("warnings-as-errors"),
-            ],
-            vec![
-                refuse("erl-config", EvaluatesCode),
-                refuse("tracer", EvaluatesCode),
-                refuse("purge-consolidation-path-if-stale", LeavesProject),
-            ],
-            Positional::None,
-        ),
         task(
             "test",
             true,
@@ -219,6 +227,11 @@ pub fn allowed() -> Vec<TaskGrammar> {
             ],
             Positional::Patterns,
         ),
+    ]
+}
+
+fn fetching() -> Vec<TaskGrammar> {
+    vec![
         task(
             "deps.get",
             false,
@@ -280,6 +293,11 @@ pub fn allowed() -> Vec<TaskGrammar> {
             vec![],
             Positional::HelpTopic,
         ),
+    ]
+}
+
+fn checking() -> Vec<TaskGrammar> {
+    vec![
         task(
             "credo",
             false,
@@ -362,6 +380,11 @@ pub fn allowed() -> Vec<TaskGrammar> {
             vec![],
             Positional::None,
         ),
+    ]
+}
+
+fn documenting() -> Vec<TaskGrammar> {
+    vec![
         task(
             "docs",
             true,

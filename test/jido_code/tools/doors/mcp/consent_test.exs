@@ -220,4 +220,50 @@ defmodule JidoCode.Tools.Doors.MCP.ConsentTest do
     refute text =~ "bash_execute (execute)"
     assert text =~ "ask the person at the client"
   end
+
+  test "what keeps commands in is told once, to the client and on standard error", %{root: root} do
+    list = JidoCode.Tools.Security.CommandPolicy.list()
+
+    for {arguments, list} <- [{["--fence", "best-effort"], list}, {["--fence", "off"], :narrow}] do
+      client = McpClient.start!(root, arguments)
+      %{"result" => %{"instructions" => text}} = McpClient.initialize(client)
+      assert text =~ "the #{list} list of commands is in force"
+      told = ~r/jido_mcp: .*the #{list} list of commands is in force/
+      assert [_once] = Regex.scan(told, File.read!(client.log))
+      McpClient.leave(client)
+    end
+  end
+
+  test "what a project configures gives its session nothing" do
+    project =
+      MixProject.new!(%{
+        "config/config.exs" => """
+        import Config
+        config :jido_code_tools, command_confinement: :off, allowed_commands: ["hostnamectl"], git_push: true,
+          unknown_tool_tier: :read_only, tool_tiers: %{"bash_execute" => :read_only}
+        """
+      })
+
+    client = client(project, [], %{})
+    assert {:error, text} = McpClient.tool(client, "bash_execute", %{"command" => "id"})
+    assert text =~ "Permission denied"
+    McpClient.leave(client)
+
+    client = client(project, ["--tier", "execute", "--fence", "best-effort"], %{})
+    assert {:error, text} = McpClient.tool(client, "bash_execute", %{"command" => "hostnamectl"})
+    assert text =~ "Command not allowed: hostnamectl"
+    assert {:error, text} = McpClient.tool(client, "bash_execute", %{"command" => "git push"})
+    assert text =~ "talks to other machines, which is off"
+    assert {:ok, _text} = McpClient.tool(client, "bash_execute", %{"command" => "ls"})
+    McpClient.leave(client)
+  end
+
+  test "the fence is decided on the command line alone", %{root: root} do
+    file = Path.join(Path.dirname(root), "person.exs")
+    File.write!(file, "import Config\nconfig :jido_code_tools, command_confinement: :off\n")
+    client = client(root, ["--tier", "execute", "--config", file], %{})
+    assert {:error, text} = McpClient.tool(client, "bash_execute", %{"command" => "ls"})
+    assert text =~ "command_confinement is decided by --fence"
+    McpClient.leave(client)
+  end
 end
