@@ -195,6 +195,8 @@ defmodule JidoCode.Tools.RemoteTest do
   end
 
   describe "a node without the library" do
+    @describetag :as_built
+
     setup do
       peer = Peers.start!()
       %{peer: peer, before: traces(peer)}
@@ -537,6 +539,7 @@ defmodule JidoCode.Tools.RemoteTest do
       %{peer: peer, remote: remote(peer.name, consent_load: true), before: traces(peer)}
     end
 
+    @tag :as_built
     test "is looked at, in its own spelling, and keeps no code", %{peer: peer, remote: remote, before: before} do
       put_linger(300)
 

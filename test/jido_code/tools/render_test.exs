@@ -286,6 +286,7 @@ defmodule JidoCode.Tools.RenderTest do
       refute_received :project_code_ran
     end
 
+    @tag :as_built
     test "with a derived Inspect implementation show the fields that it shows" do
       {text, summary} = Render.render(%{state: [%Derived{name: "ada", inner: @secret}]})
       assert text == ~S(%{state: [%JidoCode.Tools.Test.Derived{name: "ada", ...}]})

@@ -268,6 +268,7 @@ defmodule Mix.Tasks.Jido.ToolTest do
       %{cookie: file}
     end
 
+    @tag :as_built
     test "looks at it, with consent on loan, and leaves nothing there", %{cookie: cookie} do
       peer = Peers.start!()
       look = ["call", "get_process_state", ~s({"process": "Till.Drawer"}), "--tier", "privileged", "--json"]

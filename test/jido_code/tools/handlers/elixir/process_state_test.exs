@@ -462,6 +462,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessStateTest do
       assert note =~ "read_format_status"
     end
 
+    @tag :as_built
     test "structs with an Inspect implementation of their own" do
       {name, _pid} = server(%{config: %JidoCode.Tools.Test.Derived{inner: @secret}})
       assert {:ok, %{"state" => state}} = look(name)
