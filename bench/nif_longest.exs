@@ -152,7 +152,7 @@ for n <- 1..20_000, do: Native.rate_check(core, "filler-#{n}", "t", 5, 60_000)
 for _ <- 1..100_000, do: Native.rate_check(core, "full", "t", 100_000, 60_000)
 for n <- 1..20_000, do: Native.grant_tier(core, "filler-#{n}", :write)
 for n <- 1..5_000, do: Native.consent_record(core, "many", "tool-#{n}")
-for n <- 1..20_000, do: Native.audit_append(core, {"s#{rem(n, 10)}", "tool", :ok, n, %{"a" => n}, nil})
+for n <- 1..20_000, do: Native.audit_append(core, {"s#{rem(n, 10)}", "tool", :ok, n, %{"a" => n}, nil, nil})
 
 decide = fn session, tool ->
   Native.decide(core, :all, session, tool, nil, nil, false, :session, :session)
@@ -227,10 +227,10 @@ Bench.Longest.run([
   {"consent_revoke", [{"beside many", fn -> Native.consent_revoke(core, "many", "nope") end}]},
   {"audit_append",
    [
-     {"a full ring", fn -> Native.audit_append(core, {"s", "t", :ok, 1, nil, nil}) end},
-     {"names of 1 MB", fn -> Native.audit_append(core, {megabyte, megabyte, :ok, 1, nil, megabyte}) end}
+     {"a full ring", fn -> Native.audit_append(core, {"s", "t", :ok, 1, nil, nil, nil}) end},
+     {"names of 1 MB", fn -> Native.audit_append(core, {megabyte, megabyte, :ok, 1, nil, megabyte, nil}) end}
      | for {name, term} <- term_inputs do
-         {name, fn -> Native.audit_append(core, {"s", "t", :ok, 1, %{"a" => term}, nil}) end}
+         {name, fn -> Native.audit_append(core, {"s", "t", :ok, 1, %{"a" => term}, nil, nil}) end}
        end
    ]},
   {"audit_query",

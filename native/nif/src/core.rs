@@ -46,6 +46,8 @@ impl Known {
 #[derive(Default)]
 struct Sources {
     collected: Vec<Vec<u8>>,
+    /// Collected too, and taken whatever they look like: the cookies of this node's connections.
+    cookies: Vec<Vec<u8>>,
     registered: Vec<Vec<u8>>,
 }
 
@@ -185,7 +187,8 @@ fn core_put_policy<'a>(env: Env<'a>, core: ResourceArc<Core>, settings: Settings
     }
 }
 
-/// `collected` replaces what was collected before, or is `:keep`; `registered` is added to what was registered.
+/// `collected`, values and cookies, replaces what was collected before, or is `:keep`; `registered` is added to what was
+/// registered.
 #[rustler::nif(schedule = "DirtyCpu")]
 fn core_put_known(
     core: ResourceArc<Core>,
@@ -194,12 +197,14 @@ fn core_put_known(
 ) -> NifResult<Atom> {
     let mut sources = core.sources.lock();
     if !collected.is_atom() {
-        let collected: Vec<Binary> = collected.decode()?;
-        let collected = collected.iter().map(|value| value.to_vec()).collect();
-        if sources.collected == collected && registered.is_empty() {
+        let (collected, cookies): (Vec<Binary>, Vec<Binary>) = collected.decode()?;
+        let owned = |values: Vec<Binary>| values.iter().map(|value| value.to_vec()).collect();
+        let (collected, cookies): (Vec<Vec<u8>>, Vec<Vec<u8>>) = (owned(collected), owned(cookies));
+        let same = sources.collected == collected && sources.cookies == cookies;
+        if same && registered.is_empty() {
             return Ok(atoms::ok());
         }
-        sources.collected = collected;
+        (sources.collected, sources.cookies) = (collected, cookies);
     } else if collected.decode::<Atom>()? != atoms::keep() {
         return Err(rustler::Error::BadArg);
     }
@@ -210,7 +215,7 @@ fn core_put_known(
     sources.registered.dedup();
     let known = KnownSecrets::build_with(
         sources.collected.iter().cloned(),
-        sources.registered.iter().cloned(),
+        sources.registered.iter().chain(&sources.cookies).cloned(),
     );
     *core.known.write() = Known::new(known);
     Ok(atoms::ok())

@@ -46,7 +46,9 @@ defmodule JidoCode.Tools.Security.KnownSecrets do
   # For the VM that runs the tools of an MCP client, when this one is the project's.
   @doc false
   @spec values() :: [String.t()]
-  def values, do: Core.default() |> collect() |> Enum.filter(&String.valid?/1)
+  def values do
+    Enum.uniq(cookies() ++ Enum.filter(collect(Core.default()), &String.valid?/1))
+  end
 
   @doc "Collects now instead of at the next turn."
   @spec refresh() :: :ok
@@ -81,7 +83,7 @@ defmodule JidoCode.Tools.Security.KnownSecrets do
 
   # In a process of its own, so that the values are gone from memory with it instead of lingering in this one's heap.
   defp collect_into(core) do
-    {pid, monitor} = spawn_monitor(fn -> Native.core_put_known(core, collect(core), []) end)
+    {pid, monitor} = spawn_monitor(fn -> Native.core_put_known(core, {collect(core), cookies()}, []) end)
 
     receive do
       {:DOWN, ^monitor, :process, ^pid, _reason} -> :ok
@@ -97,17 +99,17 @@ defmodule JidoCode.Tools.Security.KnownSecrets do
           secret <- walk(core, Atom.to_string(key), value, @max_depth),
           do: secret
 
-    Enum.uniq(cookies() ++ environment ++ applications)
+    Enum.uniq(environment ++ applications)
   end
 
-  # This node's, and those of the nodes that it is connected to.
+  # This node's, and those of the nodes that it is connected to: secret whatever they look like, as whoever has one runs any
+  # code on the node. A cookie of fewer than four characters would blank out ordinary text.
   defp cookies do
     for node <- [node() | Node.list(:connected)],
-        cookie = :erlang.get_cookie(node),
-        cookie != :nocookie,
-        uniq: true do
-      Atom.to_string(cookie)
-    end
+        cookie = Atom.to_string(:erlang.get_cookie(node)),
+        cookie != "nocookie" and byte_size(cookie) >= @min_bytes,
+        uniq: true,
+        do: cookie
   end
 
   defp walk(_core, _name, _value, 0), do: []

@@ -4,7 +4,7 @@ use super::families::{FAMILIES, MARKED};
 use super::prefilter::Piece;
 use super::scan::{Scan, boundary};
 use super::shape::rarest;
-use super::{commands, dump, headers, key, pem, runs, token, url, value};
+use super::{commands, dump, encoded, headers, key, pem, runs, token, tongues, url, value};
 
 /// Takes a place in a text, and gives its findings to the scan.
 pub(crate) type Detector = fn(&mut Scan, usize);
@@ -40,6 +40,7 @@ static EXACT: &[(&[&[u8]], Detector)] = &[
     (&[b"://"], url::plain),
     (&[b":\\/\\"], url::escaped),
     (&[b"hin:"], url::oracle),
+    (&[b"@tcp", b"@uni"], url::mysql),
     (&[b"-BEG", b"- BE"], pem::begin),
     (&[b"-END"], pem::end),
     (&[b"LS0t"], pem::wrapped),
@@ -51,7 +52,7 @@ static EXACT: &[(&[&[u8]], Detector)] = &[
     (&[b"Line"], pem::putty),
     (&[b"kty"], pem::jwk),
     (&[b"eyJ"], jwt),
-    (&[b" -p", b" -u ", b"\"-u\"", b"-use", b" -a ", b" -P ", b" -w ", b" -N "], commands::option),
+    (&[b" -p", b" -u ", b"\"-u\"", b"-use", b" -a ", b" -P ", b" -w ", b" -N ", b" -k "], commands::option),
     // The usual ports of PostgreSQL and of its poolers.
     (&[b":*:", b":543", b":643"], commands::pgpass),
 ];
@@ -116,6 +117,7 @@ pub(crate) fn table(fields: &[String]) -> (Vec<Piece>, Vec<Anchor>) {
             add(Anchor::At(*detector), &|id| Piece::any_case(piece, id));
         }
     }
+    tongues::pieces(|piece| add(Anchor::At(tongues::named), piece));
     for field in fields {
         let (piece, _) = rarest_four(field.as_bytes());
         add(Anchor::At(telling_word), &|id| Piece::any_case(piece, id));
@@ -125,6 +127,8 @@ pub(crate) fn table(fields: &[String]) -> (Vec<Piece>, Vec<Anchor>) {
     }
     let pagerduty = FAMILIES.iter().position(|f| f.prefix == "u+").unwrap_or(0) as u16;
     let dump = Anchor::Spelled(dump::read, Whole::No);
+    let encoded = Anchor::Spelled(encoded::json, Whole::Yes);
+    add(encoded, &|id| Piece::exact(b"eyJ", id));
     let codes = Anchor::Spelled(value::code_list, Whole::Yes);
     add(dump, &|id| Piece::exact(b"000:", id));
     let masked: [(&[u8], &[u8], Anchor); 7] = [

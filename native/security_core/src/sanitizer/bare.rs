@@ -15,7 +15,7 @@ use super::rules::Rule;
 use super::scan::Scan;
 use super::separator::Separator;
 use super::shape::*;
-use super::token::continuation;
+use super::token::{broken_off, continuation};
 use super::value::{JUDGED, secret};
 
 /// A value without quotation marks.
@@ -186,6 +186,9 @@ fn followed(text: &[u8], at: usize, end: usize, until: Until) -> usize {
     {
         return run_end_capped(text, next, STD64 | URL64, 400);
     }
+    if let Some(end) = broken_off(text, at, end) {
+        return end;
+    }
     for _ in 0..8 {
         if !text[end..].starts_with(b"\\\n") {
             break;
@@ -199,7 +202,10 @@ fn followed(text: &[u8], at: usize, end: usize, until: Until) -> usize {
 /// The rule that writes a string in a number's place, with quotation marks as those of the name before it.
 pub(super) fn number_rule(text: &[u8], at: usize) -> Option<Rule> {
     let lead = text[..at].trim_ascii_end();
-    let name = lead.strip_suffix(b":").or(lead.strip_suffix(b"=>"))?;
+    let name = lead
+        .strip_suffix(b":")
+        .or(lead.strip_suffix(b"=>"))
+        .or(lead.strip_suffix(b","))?;
     let name = name.trim_ascii_end();
     let Some(quoted) = name.strip_suffix(b"\"") else {
         return is_at(name, name.len().wrapping_sub(1), WORD).then_some(Rule::Number);
@@ -223,7 +229,13 @@ fn is_data_number(text: &[u8], key: &Key, at: usize, end: usize) -> bool {
     let closed = matches!(next, Some(b',' | b'}' | b']'));
     let lead = text[..at].trim_ascii_end();
     let separated = lead.ends_with(b":") || lead.ends_with(b"=>");
-    separated && (key.quote.is_some() || closed && line_has_brace(text, key.start))
+    is_erlang_pair(text, key, end)
+        || separated && (key.quote.is_some() || closed && line_has_brace(text, key.start))
+}
+
+/// `{password,12345678}`
+fn is_erlang_pair(text: &[u8], key: &Key, end: usize) -> bool {
+    key.start > 0 && text[key.start - 1] == b'{' && text.get(end) == Some(&b'}')
 }
 
 fn line_has_brace(text: &[u8], start: usize) -> bool {
@@ -260,6 +272,9 @@ impl Word {
         let (class, name, flag) = (self.class, key.name, key.dashes > 0);
         match self.separator {
             // `{password, hunter2}` may be a variable; an atom that looks random is a cookie.
+            Separator::Comma if all(value, D) => {
+                is_erlang_pair(text, key, self.end) && number_is_secret(text, key, class, self)
+            }
             Separator::Compare | Separator::Markup | Separator::Comma => {
                 value.first() == Some(&b':')
                     && bare_is_secret(class, name, &value[1..], DATA)

@@ -150,8 +150,8 @@ fn certainty(line: &[u8], mark: Mark) -> Option<bool> {
         // Lists of words in sources end so, or go on on the next line.
         b',' | b';' if indented || content.ends_with(&[mark]) => None,
         b',' | b';' if quoted && !tight => None,
-        // The alternatives of a match.
-        b'|' if quoted => None,
+        // The alternatives of a match, or of a type over several lines.
+        b'|' if quoted || content.ends_with(b"|") && !framed => None,
         _ => Some(tight || framed || mark == b'\t'),
     }
 }

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 static COMMANDS: &[(&str, &[u8])] = &[
     ("curl", b"u"), ("wget", b"u"), ("http ", b"u"), ("mysql", b"g"), ("mariadb", b"g"), ("sshpass", b"gp"), ("7z", b"g"), ("docker login", b"p"),
     ("podman login", b"p"), ("skopeo login", b"p"), ("mongo", b"p"), ("helm ", b"p"), ("cf login", b"p"), ("az login", b"p"), ("sqlcmd", b"pP"), ("redis-cli", b"a"),
-    ("bcp ", b"P"), ("ldap", b"wP"), ("http", b"a"), ("https", b"a"), ("ssh-keygen", b"N"),
+    ("bcp ", b"P"), ("ldap", b"wP"), ("http", b"a"), ("https", b"a"), ("ssh-keygen", b"N"), ("zip ", b"P"), ("openssl enc", b"k"),
 ];
 
 /// The longest line of a pgpass file, from the port on.

@@ -308,7 +308,9 @@ pub(super) fn cookies(scan: &mut Scan, key: &Key, from: usize) {
             && !value.iter().any(|&b| matches!(b, b'(' | b'{' | b' '));
         if (told && value.len() >= 6 || random)
             && !is_placeholder(value)
-            && !value.iter().any(|b| matches!(b, b'(' | b'{' | b'<' | b' '))
+            && !value
+                .iter()
+                .any(|b| matches!(b, b'(' | b'{' | b'<' | b' ' | b'}' | b')'))
         {
             let offset = here
                 + equals

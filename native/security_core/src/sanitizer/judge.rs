@@ -144,7 +144,10 @@ fn is_format(value: &[u8]) -> bool {
         .windows(2)
         .filter(|pair| DIRECTIVES.contains(pair))
         .count();
-    directives > 0 && 2 * directives + 3 >= value.len()
+    let erlang = value.first() == Some(&b'~')
+        && value.len() < 12
+        && all(&value[1..value.len() - 1], D | DOT);
+    erlang || directives > 0 && 2 * directives + 3 >= value.len()
 }
 
 /// Words that no secret has in it.
@@ -711,6 +714,20 @@ pub(super) fn is_code(value: &[u8]) -> bool {
         || value.ends_with(b":")
         || value.windows(2).any(|w| w == b"->" || w == b"::")
         || is_erlang(value)
+        || is_function(value)
+}
+
+/// `translate_args/3`
+pub(super) fn is_function(value: &[u8]) -> bool {
+    let Some(slash) = memchr::memrchr(b'/', value) else {
+        return false;
+    };
+    let (name, arity) = (&value[..slash], &value[slash + 1..]);
+    (1..=2).contains(&arity.len())
+        && all(arity, D)
+        && name.len() > 1
+        && all(name, WORD | DOT | COLON)
+        && surprise(name) < 40
 }
 
 #[cfg(test)]

@@ -37,7 +37,8 @@ pub(crate) fn key(scan: &mut Scan, at: usize) {
     let form = columns::form(text, &key, scan.header_until);
     let separated = separator(text, &key, end);
     scan.spend(32);
-    if form.is_none() && says_nothing(text, &key, separated) {
+    let before = prose::stands_before(text, &key);
+    if form.is_none() && !before && says_nothing(text, &key, separated) {
         return;
     }
     // A mark's own letters are no name.
@@ -49,13 +50,41 @@ pub(crate) fn key(scan: &mut Scan, at: usize) {
     if class == KeyClass::None {
         return;
     }
-    if class >= KeyClass::Token {
-        if let Some(form) = form {
-            columns::header(scan, &key, form);
-        }
-        if statement::told(scan, &key, class) || assertion::sides(scan, &key, class) {
-            return;
-        }
+    if before {
+        prose::before(scan, &key, class);
+    }
+    if class >= KeyClass::Token
+        && let Some(form) = form
+    {
+        columns::header(scan, &key, form);
+    }
+    judge(scan, key, end, class, separated);
+}
+
+/// As [`key`], for a name that was read already and is known to tell.
+pub(super) fn told(scan: &mut Scan, key: Key, end: usize, class: KeyClass) {
+    let text = scan.text;
+    scan.spend(LOOK);
+    if let Some(form) = columns::form(text, &key, scan.header_until) {
+        columns::header(scan, &key, form);
+    }
+    let separated = separator(text, &key, end);
+    judge(scan, key, end, class, separated);
+}
+
+/// What a name's place and what follows it say of a value.
+fn judge(
+    scan: &mut Scan,
+    key: Key,
+    end: usize,
+    class: KeyClass,
+    separated: Option<(Separator, usize, bool)>,
+) {
+    let text = scan.text;
+    if class >= KeyClass::Token
+        && (statement::told(scan, &key, class) || assertion::sides(scan, &key, class))
+    {
+        return;
     }
     let Some((separator, value, tight)) = separated else {
         return;

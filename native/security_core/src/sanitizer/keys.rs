@@ -3,6 +3,8 @@
 //! Names are split into words (snake, kebab, dotted, camel and screaming case), the last word that carries meaning decides, and
 //! other words may take the meaning away: `max_tokens`, `password_file`, `public_key`, `bypass`.
 
+use super::tongues;
+
 /// How much a value under a key must look like a secret to be taken for one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeyClass {
@@ -160,7 +162,7 @@ fn is_tail(word: &[u8]) -> bool {
 }
 
 /// Words after which the name is about the secret, not the secret itself.
-fn is_about(word: &[u8]) -> bool {
+pub(super) fn is_about(word: &[u8]) -> bool {
     matches!(
         word,
         b"env"
@@ -553,6 +555,7 @@ fn is_password(word: &[u8]) -> bool {
             | b"passcode"
             | b"pword"
             | b"passwort"
+            | b"passord"
             | b"pswd"
             | b"psw"
             | b"mnemonic"
@@ -563,6 +566,11 @@ fn is_password(word: &[u8]) -> bool {
             | b"pgpassword"
             | b"pgpass"
             | b"pw"
+            | b"contrasena"
+            | b"heslo"
+            | b"kennwort"
+            | b"senha"
+            | b"wachtwoord"
     )
 }
 
@@ -627,6 +635,9 @@ fn glued(word: &[u8]) -> Option<KeyClass> {
 /// What `name` says about its value. Fast for names that say nothing; names over [`MAX_NAME`] bytes say nothing.
 pub(crate) fn classify(name: &[u8]) -> KeyClass {
     let mut words = Words::none();
+    if !name.is_ascii() && tongues::is_password(name) {
+        return KeyClass::Password;
+    }
     if !words.split(name) {
         return KeyClass::None;
     }

@@ -149,14 +149,19 @@ fn walk(scan: &mut Scan, key: &Key, class: KeyClass, from: usize, close: Close) 
         let Some(next) = next_member(text, at, limit, close, &mut depth) else {
             return;
         };
-        scan.spend(2 * (next - at) + 150);
+        scan.spend(2 * (next - at) + 16);
         if scan.exhausted() {
             return;
         }
         let Some((name, literal)) = member(text, next, limit, close) else {
-            at = item(scan, key, class, next, close).max(next + 1);
+            // A word of code in braces: what closes them may stand right behind it.
+            at = match close {
+                Close::Brace => run_end_capped(text, next, NAME, 64).max(next + 1),
+                _ => item(scan, key, class, next).max(next + 1),
+            };
             continue;
         };
+        scan.spend(128);
         let (start, end) = (literal.start, literal.end);
         if is_member(
             key,
@@ -200,6 +205,8 @@ fn next_member(
                     }
                 }
             },
+            // Erlang's character, a bracket or a quotation mark among them.
+            b'$' if close == Close::Brace => at += 1,
             b if is(b, WORD) || b >= 0x80 => return Some(at),
             _ => {}
         }
@@ -232,13 +239,13 @@ fn member(text: &[u8], at: usize, limit: usize, close: Close) -> Option<((usize,
 }
 
 /// `- value` in a list below its name: judges it, and says where it ends.
-fn item(scan: &mut Scan, key: &Key, class: KeyClass, at: usize, close: Close) -> usize {
+fn item(scan: &mut Scan, key: &Key, class: KeyClass, at: usize) -> usize {
     let text = scan.text;
     let end = bare(text, at, Until::Blank).end;
     let listed = line_lead(text, at, 80).trim_ascii() == b"-";
     let alone = matches!(text.get(end), None | Some(b'\n' | b'\r'));
-    if close != Close::Brace && listed && alone && is_collection(key.name) {
-        scan.spend(4 * (end - at));
+    scan.spend(64 + 4 * (end - at));
+    if listed && alone && is_collection(key.name) {
         if cell::is_secret(class, &text[at..end], false) {
             secret(scan, key, class, at, end);
         }
@@ -274,6 +281,17 @@ fn is_member(key: &Key, class: KeyClass, name: &[u8], value: &[u8], kind: Kind) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sanitizer::{KnownSecrets, Sanitizer};
+
+    /// Braces that stay open to the container's reach cost as much as all of it, for each of thousands of names.
+    #[test]
+    fn code_full_of_telling_names_is_read_to_its_end() {
+        let lines = "read(T, Line) ->\n  Token = {identifier, {Line, Column, nil}, $}},\n  \
+                     {Rest, More} = next(T, Line, Column + 1, Scope),\n  {More, [Token | Rest]};\n";
+        let text = lines.repeat(2_000);
+        let findings = Sanitizer::built_in().scan(text.as_bytes(), &KnownSecrets::empty());
+        assert!(!findings.over_budget && findings.spans.is_empty());
+    }
 
     #[test]
     fn lists_are_sorted() {

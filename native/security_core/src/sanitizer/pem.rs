@@ -44,7 +44,8 @@ pub(crate) fn record(scan: &mut Scan, at: usize) {
     };
     let rest = &text[after..text.len().min(after + MAX_RECORD)];
     let end = memchr::memmem::find(rest, b"asn1_NOVALUE").unwrap_or(0);
-    scan.spend(2 * end);
+    // Looking for its end reads many bytes at a time.
+    scan.spend(2 * end + rest.len() / 16);
     let mut from = after;
     while from < after + end {
         let run = run_end_capped(text, from, D, MAX_RECORD);
@@ -54,6 +55,8 @@ pub(crate) fn record(scan: &mut Scan, at: usize) {
         if text[from..].starts_with(b"<<")
             && let Some(codes) =
                 super::literal::marked(text, from).filter(|l| l.kind == Kind::Codes)
+            // `[<<48>>]` is a tag of ASN.1, no number of a key.
+            && codes.end - codes.start >= MIN_NUMBER
         {
             scan.add(codes.start, codes.end, Rule::Integers, 3);
             from = codes.after;

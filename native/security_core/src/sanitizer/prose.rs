@@ -3,8 +3,8 @@
 use super::bare::argument_is_secret;
 use super::judge::{self, Place, bare_is_secret, is_placeholder};
 use super::key::Key;
-use super::keys::KeyClass;
-use super::literal::{Kind, Until, bare, marked, skip_space};
+use super::keys::{self, KeyClass};
+use super::literal::{Kind, Until, bare, marked, skip_blanks, skip_space};
 use super::scan::Scan;
 use super::shape::*;
 use super::value::secret;
@@ -17,64 +17,159 @@ pub(super) fn says_nothing(text: &[u8], key: &Key, from: usize) -> bool {
     }
     let rest = &text[from..text.len().min(from + MAX_SAID)];
     // A block at a time: without an early end the comparisons run side by side.
-    let said = |b: u8| {
-        (b.wrapping_sub(b'0') < 10)
-            | (b == b'\n')
-            | (b == b'"')
-            | (b == b'\'')
-            | (b == b'`')
-            | (b == b'\\')
-            | (b == b'&')
-            | (b == b'%')
-            | (b >= 0x80)
-    };
     for block in rest.chunks(16) {
-        if block.iter().fold(false, |any, &b| any | said(b)) {
-            return block.iter().find(|&&b| said(b)) == Some(&b'\n');
+        let small = |b: u8| b.wrapping_sub(b'a') < 26;
+        let inner = block.iter().zip(block.iter().skip(1));
+        // A capital inside a word.
+        let camel = inner.fold(false, |any, (&a, &b)| {
+            any | (small(a) & (b.wrapping_sub(b'A') < 26))
+        });
+        if camel | block.iter().fold(false, |any, &b| any | tells(b)) {
+            let told = block.iter().find(|&&b| tells(b));
+            return !camel && told == Some(&b'\n') || camel && starts_line(block);
         }
     }
     true
+}
+
+/// Digits, marks and signs that values have and words don't; a line's end, too.
+fn tells(b: u8) -> bool {
+    (b.wrapping_sub(b'0') < 10)
+        | (b == b'\n')
+        | (b == b'"')
+        | (b == b'\'')
+        | (b == b'`')
+        | (b == b'\\')
+        | (b == b'!')
+        | (b.wrapping_sub(b'#') < 4)
+        | (b == b'*')
+        | (b == b'+')
+        | (b == b'@')
+        | (b == b'^')
+        | (b == b'~')
+        | (b >= 0x80)
+}
+
+/// Is a line's end the first telling thing, before any capital inside a word?
+fn starts_line(block: &[u8]) -> bool {
+    let camel = block
+        .windows(2)
+        .position(|pair| is(pair[0], L) && is(pair[1], U));
+    let told = block.iter().position(|&b| tells(b));
+    told.is_some_and(|told| block[told] == b'\n' && camel.is_none_or(|camel| told < camel))
 }
 
 /// A value stands no farther behind its name, and shows a digit or a sign as early.
 const MAX_SAID: usize = 128;
 
 /// How many words may stand between a name and its value.
-const MAX_WORDS: usize = 5;
+const MAX_WORDS: usize = 9;
 
-/// "password is hunter2": the next word, if it has a digit.
+/// "password is hunter2", "the password of ann is now hunter2": the word that a sentence says it is.
 pub(super) fn value(scan: &mut Scan, key: &Key, class: KeyClass, from: usize) {
+    sentence(scan, key, class, from, false);
+}
+
+/// As [`value`], where the word before says already that the value follows.
+pub(super) fn said(scan: &mut Scan, key: &Key, class: KeyClass, from: usize) {
+    let start = skip_blanks(scan.text, from, 4);
+    sentence(scan, key, class, start, true);
+}
+
+fn sentence(scan: &mut Scan, key: &Key, class: KeyClass, from: usize, said: bool) {
     if class < KeyClass::Token {
         return;
     }
     let text = scan.text;
-    let rest = &text[from..text.len().min(from + 60)];
+    let rest = &text[from..text.len().min(from + 100)];
     let line = &rest[..rest
         .iter()
         .position(|&b| matches!(b, b'\n' | b'\r'))
         .unwrap_or(rest.len())];
-    scan.spend(8 * line.len());
+    scan.spend(3 * line.len());
     let mut at = from;
-    let mut said = false;
+    let mut said = said;
     for (i, word) in line.split(|&b| b == b' ').take(MAX_WORDS).enumerate() {
         let next = at + word.len() + 1;
         match role(word, i, said) {
             Role::Verb => said = true,
             Role::Filler => {}
-            Role::Value => {
-                let end = candidate(scan, key, class, at, said);
-                // "changed from one to another"
-                if let Some(other) = text[end..].strip_prefix(b" to ") {
-                    candidate(scan, key, class, text.len() - other.len(), true);
-                }
-                return;
-            }
+            Role::Value => return candidates(scan, key, class, at, said),
             Role::End => return,
         }
         at = next;
     }
     if said {
         below(scan, key, class, from + line.len());
+    }
+}
+
+/// What stands between two values.
+const OTHERS: &[&[u8]] = &[b" to ", b" or ", b" and ", b" -> "];
+
+/// A value, and others beside it: "changed from one to another", "one or another".
+fn candidates(scan: &mut Scan, key: &Key, class: KeyClass, at: usize, said: bool) {
+    let text = scan.text;
+    let mut end = candidate(scan, key, class, at, said);
+    for _ in 0..4 {
+        let rest = &text[end..];
+        let glue = OTHERS.iter().find(|glue| rest.starts_with(glue));
+        let Some(glue) = glue else { return };
+        end = candidate(scan, key, class, end + glue.len(), true);
+    }
+}
+
+/// Does a name stand behind its value? "use `x` as the password", "x is the password".
+pub(super) fn stands_before(text: &[u8], key: &Key) -> bool {
+    let lead = &text[..key.start];
+    lead.last() == Some(&b' ') && before_end(text, key).is_some()
+}
+
+/// Where the value ends that stands before its name.
+fn before_end(text: &[u8], key: &Key) -> Option<usize> {
+    let lead = &text[key.start.saturating_sub(16)..key.start];
+    const GLUES: &[&[u8]] = &[
+        b" as ",
+        b" as a ",
+        b" as the ",
+        b" as your ",
+        b" is the ",
+        b" is your ",
+    ];
+    let glue = GLUES.iter().find(|glue| lead.ends_with(glue))?;
+    Some(key.start - glue.len())
+}
+
+/// Judges the word, or what stands between quotation marks, before a name.
+pub(super) fn before(scan: &mut Scan, key: &Key, class: KeyClass) {
+    let text = scan.text;
+    let Some(end) = before_end(text, key).filter(|_| class >= KeyClass::Token) else {
+        return;
+    };
+    let lead = line_lead(text, end, 100);
+    scan.spend(4 * lead.len());
+    let mark = lead
+        .last()
+        .copied()
+        .filter(|b| matches!(b, b'"' | b'\'' | b'`'));
+    let length = match mark {
+        Some(mark) => {
+            let inner = &lead[..lead.len() - 1];
+            let Some(open) = memchr::memrchr(mark, inner) else {
+                return;
+            };
+            inner.len() - open - 1
+        }
+        None => lead.iter().rev().take_while(|&&b| b != b' ').count(),
+    };
+    let end = end - usize::from(mark.is_some());
+    let value = &text[end - length..end];
+    let word = Word { key, class, value };
+    if !value.contains(&b' ')
+        && !is_placeholder(value)
+        && (word.is_named() || mark.is_some() && word.is_said())
+    {
+        secret(scan, key, class, end - length, end);
     }
 }
 
@@ -102,22 +197,44 @@ enum Role {
     End,
 }
 
-/// Words and signs that say that the value follows. Sorted.
+/// Words and signs that say that the value follows, in small letters. Sorted.
 #[rustfmt::skip]
 static VERBS: &[&[u8]] = &[
-    b"-", b"->", b":", b"<<<", b"=", b"=>", b"are", b"as", b"es", b"est", b"from", b"is", b"is:", b"ist", b"lautet", b"to",
-    b"was", b"was:", "\u{2013}".as_bytes(), "\u{2014}".as_bytes(),
+    b"-", b"->", b":", b"<<<", b"=", b"=>", b"are", b"as", b"became", b"es", b"est", b"from", b"is", b"is:", b"ist", b"jest",
+    b"lautet", b"to", b"using", b"vaut", b"war", b"was", b"was:", b"were", "\u{e8}".as_bytes(), "\u{e9}".as_bytes(),
+    "\u{44d}\u{442}\u{43e}".as_bytes(), "\u{2013}".as_bytes(), "\u{2014}".as_bytes(),
+];
+
+/// Words that stand between a verb and the value. Sorted.
+#[rustfmt::skip]
+static FILLERS: &[&[u8]] = &[
+    b"", b"again", b"ahora", b"changed", b"currently", b"following", b"for", b"jetzt", b"just", b"maintenant", b"now", b"nun", b"of",
+    b"set", b"set:", b"simply", b"still", b"the", b"this", b"your",
 ];
 
 fn role(word: &[u8], index: usize, said: bool) -> Role {
-    match word {
-        _ if VERBS.binary_search(&word).is_ok() => Role::Verb,
+    let mut buffer = [0; 12];
+    let small = match buffer.get_mut(..word.len()) {
+        Some(small) => {
+            small.copy_from_slice(word);
+            small.make_ascii_lowercase();
+            &*small
+        }
+        None => word,
+    };
+    let plain = word
+        .iter()
+        .all(|&b| is(b, ALPHA | DASH) || matches!(b, b'\'' | 0x80..));
+    match small {
+        _ if VERBS.binary_search(&small).is_ok() => Role::Verb,
         [first, .., b':'] if index > 0 && is(*first, ALPHA) => Role::Verb,
-        b"for" | b"of" | b"the" | b"your" | b"now" | b"currently" | b"set" | b"set:"
-        | b"changed" | b"just" | b"" => Role::Filler,
-        _ if said || index == 0 => Role::Value,
+        _ if FILLERS.binary_search(&small).is_ok() => Role::Filler,
+        _ if said => Role::Value,
+        // "token type is …": what is said is not the token.
+        _ if plain && keys::is_about(small) => Role::End,
+        _ if index == 0 && (!plain || word.len() >= 6) => Role::Value,
         // "password for bob is …"
-        _ if index < 3 && all(word, WORD | DOT | DASH) => Role::Filler,
+        _ if plain || index < 3 && all(word, WORD | DOT | DASH) => Role::Filler,
         _ => Role::End,
     }
 }
@@ -150,8 +267,10 @@ fn candidate(scan: &mut Scan, key: &Key, class: KeyClass, at: usize, said: bool)
     let word = Word { key, class, value };
     let netrc = key.name == b"password" && netrc(text, key.start);
     let command = matches!(blank_lead(text, key), Lead::Command);
+    let quoted = matches!(text[at], b'"' | b'\'');
     let hit = if said || netrc || command {
         word.is_said() && (text[at] != b'`' || count(value, D) >= 2)
+            || said && quoted && word.is_phrase()
             || command && argument_is_secret(class, key.name, value, true)
             || netrc && value.len() > 2
     } else if bracket == 1 {
@@ -176,7 +295,9 @@ impl Word<'_, '_> {
     fn is_said(&self) -> bool {
         let (class, value) = (self.class, self.value);
         let digits = count(value, D);
-        let random = digits > 0 && any(value, ALPHA) && !judge::is_identifier(value);
+        let cased =
+            value.len() >= 8 && any(value, U) && any(value, L) && looks_random(value, false);
+        let random = (digits > 0 && any(value, ALPHA) || cased) && !judge::is_identifier(value);
         let password = class == KeyClass::Password && !is_technical(value);
         let strong = password
             && digits > 0
@@ -184,6 +305,7 @@ impl Word<'_, '_> {
             && value.len() >= 5
             && !value.contains(&b'(');
         let number = password && digits == value.len() && digits >= 6;
+        let signed = password && value.len() >= 6 && has_inner_sign(value);
         let foreign =
             password && value.len() >= 6 && value.iter().any(|&b| b >= 0x80) && any(value, D | US);
         let place = Place {
@@ -203,25 +325,39 @@ impl Word<'_, '_> {
             && !is_technical(value);
         strong
             || number
+            || signed
+            || cased && password
             || foreign
             || chosen
             || random && bare_is_secret(class, self.key.name, value, place)
+    }
+
+    /// "the passphrase is "…"": some words between quotation marks.
+    fn is_phrase(&self) -> bool {
+        let words = self.value.split(|&b| b == b' ').count();
+        contains_ci(self.key.name, b"phrase")
+            && words >= 3
+            && judge::quoted_is_secret(self.class, self.key.name, self.value)
     }
 
     /// "password hunter22": nothing says that it is one, so it must look more like one.
     fn is_named(&self) -> bool {
         let value = self.value;
         let digits = count(value, D);
-        if self.class == KeyClass::Password {
-            let mixed = digits >= 2
-                && (any(value, ALPHA) || value.iter().any(|&b| b >= 0x80))
-                && value.len() >= 6;
+        if self.class >= KeyClass::Secret {
+            let beyond = value.iter().any(|&b| b >= 0x80);
+            let letters = any(value, ALPHA) || beyond;
+            let mixed = value.len() >= 6
+                && letters
+                && (digits >= 2 || digits == 1 && (beyond || has_inner_sign(value)));
             let number = digits == value.len() && (6..=12).contains(&digits);
+            let signed =
+                value.len() >= 8 && has_inner_sign(value) && any(value, U) && any(value, L);
             let plain = |&b: &u8| {
                 b.is_ascii_graphic() && !matches!(b, b'(' | b'{' | b'[' | b'<' | b'/' | b'=')
                     || b >= 0x80
             };
-            if (mixed || number) && !is_technical(value) && value.iter().all(plain) {
+            if (mixed || number || signed) && !is_technical(value) && value.iter().all(plain) {
                 return true;
             }
         }
@@ -242,6 +378,22 @@ impl Word<'_, '_> {
     }
 }
 
+/// A sign inside the word that no word has: `VC!vnMr.HpRt`.
+fn has_inner_sign(value: &[u8]) -> bool {
+    let inner = value.get(1..value.len() - 1).unwrap_or_default();
+    let sign = |b: &u8| {
+        matches!(
+            b,
+            b'!' | b'#' | b'$' | b'%' | b'*' | b'+' | b'@' | b'^' | b'~'
+        )
+    };
+    inner.iter().any(sign)
+        && value
+            .iter()
+            .all(|&b| b.is_ascii_graphic() && !matches!(b, b'(' | b'{' | b'<'))
+        && count(value, ALPHA | D) * 3 >= value.len() * 2
+}
+
 /// `SHA256`, `base64`, `RFC6238`, `2024-01-01`: words with digits in them that stand behind a name in prose.
 fn is_technical(value: &[u8]) -> bool {
     #[rustfmt::skip]
@@ -258,7 +410,11 @@ fn is_technical(value: &[u8]) -> bool {
         .iter()
         .all(|&b| is(b, D | DASH | COLON | DOT) || matches!(b, b'T' | b'Z' | b'/'))
         && any(value, DASH | COLON | DOT);
-    listed || dated || value.starts_with(b"#PID") || value.starts_with(b"ed25519")
+    listed
+        || dated
+        || judge::is_function(value)
+        || value.starts_with(b"#PID")
+        || value.starts_with(b"ed25519")
 }
 
 enum Lead {
@@ -299,5 +455,6 @@ mod tests {
     #[test]
     fn lists_are_sorted() {
         assert!(VERBS.is_sorted());
+        assert!(FILLERS.is_sorted());
     }
 }

@@ -33,6 +33,7 @@ pub(crate) struct Scan<'t> {
     pub(crate) pem_open: bool,
     pub(crate) jwk_until: usize,
     pub(crate) dump_until: usize,
+    pub(crate) encoded_until: usize,
     pub(crate) url_end: usize,
     /// Headers of tables before this were read.
     pub(crate) header_until: usize,
@@ -47,10 +48,10 @@ pub(crate) struct Scan<'t> {
     pub(crate) given_up: usize,
 }
 
-/// Work is counted for windows of this size.
+/// Hits are handed over, and budgets given, for windows of this size.
 pub(crate) const WINDOW: usize = 64 * 1024;
 
-/// How many bytes may be read for each byte of a window, and what a small text may always spend.
+/// How many bytes may be read for each byte of a window, and what any text may spend besides.
 const READS_PER_BYTE: usize = 10;
 
 const SMALL: usize = 64 * 1024;
@@ -77,20 +78,21 @@ impl<'t> Scan<'t> {
             pem_open: false,
             jwk_until: 0,
             dump_until: 0,
+            encoded_until: 0,
             url_end: 0,
             header_until: 0,
             scratch: Vec::new(),
-            budget: 0,
+            budget: SMALL,
             total_work: 0,
             over_budget: false,
             given_up: 0,
         }
     }
 
-    /// Begins a window of `length` bytes: it has a budget of its own.
+    /// Begins a window of `length` bytes. What the windows before did not spend is there for this one: a source may speak of
+    /// tokens in one place and of nothing in the next, and the whole still costs no more than its length allows.
     pub(crate) fn enter_window(&mut self, length: usize) {
-        let small = if self.text.len() <= WINDOW { SMALL } else { 0 };
-        self.budget = READS_PER_BYTE * length + small;
+        self.budget += READS_PER_BYTE * length;
     }
 
     /// Counts bytes that were read beyond the prefilter's own pass, and something for every look.

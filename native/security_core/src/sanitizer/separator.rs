@@ -1,5 +1,6 @@
 //! What stands between a name and its value.
 
+use super::html;
 use super::key::{Key, NAME};
 use super::literal::{Literal, Quote, skip_blanks, skip_space};
 use super::shape::*;
@@ -26,6 +27,8 @@ pub(super) enum Separator {
     Prose,
     /// `{"name": KEY, "value": …}`.
     Pair,
+    /// A table's heading, with cells below.
+    Heading,
     /// A command was asked for it, and answers on the next line.
     Answer,
 }
@@ -66,6 +69,12 @@ pub(super) fn separator(text: &[u8], key: &Key, end: usize) -> Option<(Separator
     }
     let called = text.get(at) == Some(&b')');
     let at = at + usize::from(called);
+    // `(name)::text = '…'`
+    let cast = called && text[at..].starts_with(b"::");
+    let at = match cast {
+        true => run_end_capped(text, at + 2, WORD, 24),
+        false => at,
+    };
     let end = End {
         at,
         gap: skip_blanks(text, at, 60),
@@ -74,7 +83,7 @@ pub(super) fn separator(text: &[u8], key: &Key, end: usize) -> Option<(Separator
         called,
     };
     let sign = *text.get(end.gap)?;
-    if called && !matches!(sign, b'|' | b'?' | b'o') {
+    if called && !matches!(sign, b'|' | b'?' | b'o') && !(cast && sign == b'=') {
         return None;
     }
     let (separator, value) = match sign {
@@ -136,6 +145,7 @@ fn operator(text: &[u8], key: &Key, end: End) -> Option<(Separator, usize)> {
         [b'%', ..] if escaped(b"%3d") => (Separator::Equals, gap + 3),
         [b'%', ..] if escaped(b"%3a") => (Separator::Colon, gap + 3),
         _ if rest.starts_with("：".as_bytes()) => (Separator::Colon, gap + 3),
+        _ if rest.starts_with("＝".as_bytes()) => (Separator::Equals, gap + 3),
         _ if rest.starts_with("→".as_bytes()) => (Separator::Colon, gap + 3),
         _ if rest.starts_with("│".as_bytes()) => (Separator::Cell, gap + 3),
         _ if rest.starts_with(b"--value") => {
@@ -167,6 +177,10 @@ fn argument(text: &[u8], key: &Key, end: End) -> Option<(Separator, usize)> {
                 None => (Separator::Comma, gap + 1),
             })
         }
+        // `defp api_key(:prod), do: "…"`
+        b'(' if tight && one_liner(text, gap).is_some() => {
+            one_liner(text, gap).map(|value| (Separator::Equals, value))
+        }
         b'(' if tight && is_setter(key.name) => {
             Some((Separator::Comma, last_argument(text, gap + 1)))
         }
@@ -192,6 +206,7 @@ fn element(text: &[u8], key: &Key, end: End) -> Option<(Separator, usize)> {
         [b'>', ..] if end.closed || lead.ends_with(b"<") || lead.ends_with(b":") => {
             Some((Separator::Markup, gap + 1))
         }
+        [b'<', b'/', ..] if html::heads_column(text, gap) => Some((Separator::Heading, gap)),
         [b'<', b'/', ..] => match pair_value(text, gap) {
             Some(value) => Some((Separator::Pair, value)),
             None => next_element(text, gap).map(|value| (Separator::Markup, value)),
@@ -233,6 +248,15 @@ fn words(text: &[u8], key: &Key, end: End, sign: u8) -> Option<(Separator, usize
         return pair_value(text, end.gap).map(|value| (Separator::Pair, value));
     }
     Some((Separator::Prose, end.gap))
+}
+
+/// Where the body of a function starts that stands on the line of its head.
+fn one_liner(text: &[u8], open: usize) -> Option<usize> {
+    let near = &text[open..text.len().min(open + 80)];
+    let close = memchr::memchr2(b')', b'\n', near)?;
+    near[close..]
+        .starts_with(b"), do: \"")
+        .then_some(open + close + 6)
 }
 
 /// `setApiToken("…")`, `set_cookie(node(), …)`.

@@ -224,6 +224,13 @@ fn parameters(scan: &mut Scan, from: usize, wanted: &[(usize, KeyClass)]) {
 pub(super) fn compared(scan: &mut Scan, class: KeyClass, at: usize) -> bool {
     let text = scan.text;
     let rest = &text[at..text.len().min(at + 8)];
+    if let [b'?', b' ' | b')' | b',' | b'\n' | b';', ..] = rest {
+        // Parameters without numbers are counted.
+        let index = memchr::memchr_iter(b'?', line_lead(text, at, 1024)).count();
+        scan.spend(1024);
+        parameters(scan, at + 1, &[(index, class)]);
+        return true;
+    }
     if rest.first() != Some(&b'$') {
         return false;
     }

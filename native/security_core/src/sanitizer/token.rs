@@ -169,6 +169,22 @@ fn literal_goes_on(text: &[u8], end: usize, short: bool) -> Option<usize> {
     (again == quote).then_some(start)
 }
 
+/// Where a random value ends that was broken off at its line's end: the rest stands alone on the next line.
+pub(crate) fn broken_off(text: &[u8], start: usize, end: usize) -> Option<usize> {
+    let mixed = |piece: &[u8]| piece.len() >= 6 && any(piece, D) && any(piece, ALPHA);
+    let next = match text.get(end..)? {
+        [b'\n', ..] => end + 1,
+        [b'\r', b'\n', ..] => end + 2,
+        _ => return None,
+    };
+    let run = run_end_capped(text, next, STD64 | URL64, 400);
+    let (first, rest) = (&text[start..end], &text[next..run]);
+    let alone = matches!(text.get(run), None | Some(b'\n' | b'\r' | b'"' | b'\''));
+    let random = |piece: &[u8]| surprise(piece) > 2 * piece.len() as i32;
+    let fits = alone && mixed(first) && mixed(rest) && all(first, STD64 | URL64);
+    (fits && random(first) && random(rest)).then_some(run)
+}
+
 /// A full line that ends in a token, and a next line that begins with more of it.
 fn wrapped_goes_on(text: &[u8], end: usize, mask: u16, short: bool) -> Option<usize> {
     let line = line_lead(text, end, 400).len();

@@ -289,6 +289,21 @@ pub(crate) fn oracle(scan: &mut Scan, at: usize) {
     }
 }
 
+/// `user:password@tcp(host:3306)/db`, as Go's driver of MySQL has it, from the at sign on.
+pub(crate) fn mysql(scan: &mut Scan, at: usize) {
+    let text = scan.text;
+    if !text[at..].starts_with(b"@tcp(") && !text[at..].starts_with(b"@unix(") {
+        return;
+    }
+    let lead = &text[at.saturating_sub(160)..at];
+    scan.spend(lead.len());
+    let outside = |b: &u8| *b <= b' ' || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>');
+    let word = &lead[lead.iter().rposition(outside).map_or(0, |i| i + 1)..];
+    if let Some(colon) = memchr::memchr(b':', word).filter(|&c| !is_placeholder(&word[c + 1..])) {
+        scan.add(at - word.len() + colon + 1, at, Rule::DbUrl, 1);
+    }
+}
+
 /// A webhook's address of a host that is not known: the last part of its path, if it looks random.
 pub(super) fn address(scan: &mut Scan, key: &Key, from: usize) {
     let text = scan.text;

@@ -4,7 +4,8 @@ use super::bare::bare_value;
 use super::cell;
 use super::dump::Line;
 use super::headers;
-use super::judge::quoted_is_secret;
+use super::html;
+use super::judge::{quoted_is_secret, token_is_secret};
 use super::key::Key;
 use super::keys::KeyClass;
 use super::literal::{
@@ -17,7 +18,7 @@ use super::scan::Scan;
 use super::separator::{Separator, is_pair, is_setter};
 use super::shape::*;
 use super::statement;
-use super::token::continuation;
+use super::token::{broken_off, continuation};
 use super::url::address;
 
 /// The value of a key whose class is known.
@@ -31,6 +32,9 @@ pub(super) fn judge_value(
 ) {
     let text = scan.text;
     let at = skip_blanks(text, from, 80);
+    if separator == Separator::Heading {
+        return html::column(scan, key, class);
+    }
     let at = if in_words(separator) {
         at
     } else {
@@ -40,6 +44,10 @@ pub(super) fn judge_value(
         return;
     }
     let call = separator == Separator::Comma && key.quote.is_none();
+    // `"set-cookie" => ["sid=…"]`
+    let listed =
+        headers::is_cookie(key.name) && text[at] == b'[' && Quote::open(text, at + 1).is_some();
+    let at = at + usize::from(listed);
     // Under a quoted name a value without marks is a number or a list of JSON.
     let marked_value =
         marked(text, at).is_some_and(|l| matches!(l.kind, Kind::Quoted(_) | Kind::Fenced));
@@ -94,6 +102,9 @@ fn below(text: &[u8], at: usize) -> Option<usize> {
 /// `<key>value</key>`
 fn markup(scan: &mut Scan, key: &Key, class: KeyClass, at: usize) {
     let text = scan.text;
+    let child = [&b"<value>"[..], b"<string>"];
+    let inner = child.iter().find(|open| text[at..].starts_with(open));
+    let at = at + inner.map_or(0, |open| open.len());
     let limit = text.len().min(at + 4096);
     let (close, mark): (Option<usize>, &[u8]) = if text[..at].ends_with(b"&gt;") {
         (memchr::memmem::find(&text[at..limit], b"&lt;/"), b"&lt;/")
@@ -123,6 +134,16 @@ fn behind_type(text: &[u8], key: &Key, separator: Separator, at: usize) -> usize
         return value;
     }
     match separator {
+        // `!unsafe "…"`: a tag of YAML.
+        Separator::Colon if text.get(at) == Some(&b'!') => {
+            let tag = run_end_capped(text, at + 1, ALNUM, 16);
+            let value = skip_blanks(text, tag, 4);
+            if value > tag && Quote::open(text, value).is_some() {
+                value
+            } else {
+                at
+            }
+        }
         Separator::Colon if key.quote.is_none() => {
             let stars = text[at..].iter().take(2);
             let stars = stars.take_while(|&&b| b == b'*').count();
@@ -364,14 +385,18 @@ fn torn_end(text: &[u8], start: usize, end: usize) -> usize {
     }
     match continuation(text, end, STD64 | URL64, false) {
         Some(next) => run_end_capped(text, next, STD64 | URL64, 400),
-        None => end,
+        None => broken_off(text, start, end).unwrap_or(end),
     }
 }
 
 /// `password "hunter2"` in a sentence: with a digit, or a phrase of words.
 fn named_in_words(key: &Key, mark: u8, value: &[u8]) -> bool {
-    if mark == b'`' || key.name.eq_ignore_ascii_case(b"pass") {
+    if key.name.eq_ignore_ascii_case(b"pass") {
         return false;
+    }
+    if mark == b'`' {
+        // "the token `end`" names a thing.
+        return count(value, D) >= 3 && !value.contains(&b' ') && token_is_secret(value);
     }
     let words = value.iter().filter(|&&b| b == b' ').count();
     any(value, D) || contains_ci(key.name, b"phrase") && words >= 2
