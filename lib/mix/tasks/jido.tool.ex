@@ -168,7 +168,7 @@ defmodule Mix.Tasks.Jido.Tool do
     case JSON.decode(line) do
       {:ok, %{"name" => name} = call} when is_binary(name) ->
         case Map.get(call, "arguments", %{}) do
-          args when is_map(args) -> make(session, name, args)
+          args when is_map(args) -> session |> asked(name, args) |> make(name, args)
           _other -> unreadable(session, name, "\"arguments\" must be a JSON object, like #{example(name)}")
         end
 
@@ -178,6 +178,14 @@ defmodule Mix.Tasks.Jido.Tool do
       {:error, message} ->
         unreadable(session, "?", "The line is not JSON (#{message})")
     end
+  end
+
+  # Above its answer, so that a run of many reads like a conversation.
+  defp asked(%{json?: true} = session, _name, _args), do: session
+
+  defp asked(session, name, args) do
+    with {:ok, json} <- JSON.encode(args), do: IO.puts(["> ", name, " ", json])
+    session
   end
 
   defp example(name) do

@@ -177,6 +177,14 @@ defmodule Mix.Tasks.Jido.ToolTest do
           do: assert(%{"session_id" => "run-test", "args_hash" => <<_::256>>} = entry)
     end
 
+    test "without JSON each call stands above its answer" do
+      {0, output, _errors} =
+        run(["run", "--no-start"], ~s({"name": "fetch_elixir_docs", "arguments": #{@docs}}\n))
+
+      assert output =~
+               ~r/\A> fetch_elixir_docs \{.*"module":"Enum".*\}\nfetch_elixir_docs: ok in .*\n  Enum.sum\(/
+    end
+
     test "a line that is none doesn't stop the others; the status tells" do
       input = """
       nonsense
