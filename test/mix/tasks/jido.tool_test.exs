@@ -356,6 +356,8 @@ defmodule Mix.Tasks.Jido.ToolTest do
       {status, output, _errors} = mix(~w(jido.tool run calls.jsonl --tier privileged --json --audit))
       assert status in [0, 1]
       {calls, audit} = output |> lines() |> Enum.split_with(&Map.has_key?(&1, "name"))
+      # What the session was granted stands before its calls.
+      assert [%{"audit" => %{"status" => "granted", "tool" => "privileged"}} | audit] = audit
       assert length(calls) == length(audit)
 
       assert length(calls) ==
