@@ -28,16 +28,6 @@ defmodule Bench.Eyes do
     {:ok, _} = Application.ensure_all_started(:jido_code_tools)
     for %{id: id} <- :logger.get_handler_config(), not ring?(id), do: :logger.remove_handler(id)
 
-    for backend <- [:console],
-        do:
-          (try do
-             Logger.remove_backend(backend)
-           rescue
-             _ -> :ok
-           catch
-             _, _ -> :ok
-           end)
-
     call = fn ->
       :logger.error(
         "a line of a hundred characters or so, as an application logs it now and then, number ~p",
