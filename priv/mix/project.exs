@@ -1,7 +1,7 @@
 # Run by the library in a confined child, in the project's folder: says what the project's mix.exs declares, without
 # anything of it being evaluated in the host. Tells one line over the channel of priv/channel.exs, which is put before it.
 #
-# A step of an alias that is no string is a function, and stands as nil; so does one that is no text.
+# A step of an alias that is not a string is a function, and stands as nil; so does one that is not text.
 Mix.start()
 # Another project's settings must not come in by the way of the environment.
 Code.compiler_options(ignore_module_conflict: true)

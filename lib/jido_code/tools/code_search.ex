@@ -30,7 +30,7 @@ defmodule JidoCode.Tools.CodeSearch do
   # 500 bytes, cut around their first match); `:cut`, which is nil when everything is shown, else `:head_limit` or `:budget`;
   # `:timed_out`, true when the totals stop at what had been searched by then; and the counts of what was not searched:
   # `:binary` files, files that are `:too_large` (one line, or with `:multiline` the file, over 4 MiB), `:unreadable` ones,
-  # and directories with `:unsafe_rules` (an ignore file that is no small regular file). Results are the first ones in path
+  # and directories with `:unsafe_rules` (an ignore file that is not a small regular file). Results are the first ones in path
   # order, the same on every run.
 
   alias JidoCode.Tools.Security.Native

@@ -75,7 +75,7 @@ defmodule JidoCode.Tools.Command do
   ## Errors
 
     * `{:invalid, text}` - the command or an option can't be passed on
-    * `{:not_started, text}` - the one command was not found or can't be executed. In a plan this is no error: as in a
+    * `{:not_started, text}` - the one command was not found or can't be executed. In a plan this is not an error: as in a
       shell the stage has exit code 127 or 126, the text is on standard error, and the plan goes on
     * `{:confinement, text}` - `:required` can't be met, or putting it on failed; nothing (more) was run
     * `{:runner, text}` - the runner program is missing or broke down

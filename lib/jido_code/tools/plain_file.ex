@@ -28,7 +28,7 @@ defmodule JidoCode.Tools.PlainFile do
   @spec read(Path.t(), pos_integer()) :: {:ok, binary(), identity()} | {:error, reason()}
   def read(path, limit), do: Native.file_read(path, limit)
 
-  @doc "The identities of files, nil for what is no regular file."
+  @doc "The identities of files, nil for what is not a regular file."
   @spec identities([Path.t()]) :: [identity() | nil]
   def identities(paths), do: Native.file_identities(paths)
 

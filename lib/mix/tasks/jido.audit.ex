@@ -197,7 +197,7 @@ defmodule Mix.Tasks.Jido.Audit do
     ]
   end
 
-  # What is no text is written as its bytes.
+  # What is not text is written as its bytes.
   defp shown(%{"hex" => hex}), do: "bytes " <> hex
   defp shown(text), do: AuditLogger.plain(text)
 

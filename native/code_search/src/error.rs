@@ -37,7 +37,7 @@ pub enum Error {
     /// The system does not let us read the path.
     #[error("the path cannot be read")]
     Unreadable,
-    /// An ignore file of the directory is no regular file or is absurdly large.
+    /// An ignore file of the directory is not a regular file or is absurdly large.
     #[error("an ignore file of the directory is not a small regular file")]
     UnsafeRules,
     /// The token was set before the search ended.

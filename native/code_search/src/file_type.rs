@@ -5,7 +5,7 @@ use ignore::types::{Types, TypesBuilder};
 
 const MAX_NEAR: usize = 6;
 
-/// The files of the type that `name` names. A name that is no type but is an extension of one (`ex`,
+/// The files of the type that `name` names. A name that is not a type but is an extension of one (`ex`,
 /// `.exs`) selects the files with that extension.
 pub(crate) fn select(name: &str) -> Result<Types, Error> {
     let name = name

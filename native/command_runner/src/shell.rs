@@ -431,7 +431,7 @@ impl Shell {
         let program = bound.argv.first().map_or("", String::as_str);
         if program.contains('/') || SHELLS.contains(&program) {
             return Err(format!(
-                "{program}: not run, shells and paths are no commands"
+                "{program}: not run, shells and paths are not commands"
             ));
         }
         let exported = self

@@ -93,7 +93,7 @@ pub fn find(
     for (name, usual) in MANAGERS {
         let named = variable(environment, name).map(PathBuf::from);
         let places = homes.iter().map(|home| home.join(usual)).chain(named);
-        // A home itself is no folder of a manager, whatever a variable says.
+        // A home itself is not a folder of a manager, whatever a variable says.
         found.extend(places.filter(|place| !homes.contains(place) && place.is_dir()));
     }
     for name in ["SSL_CERT_FILE", "SSL_CERT_DIR"] {

@@ -95,7 +95,7 @@ fn from_term(term: Term, level: usize) -> Result<Value, String> {
     match term.get_type() {
         TermType::Binary => {
             let binary =
-                Binary::from_term(term).map_err(|_| "a bitstring is no text".to_owned())?;
+                Binary::from_term(term).map_err(|_| "a bitstring is not text".to_owned())?;
             let text = std::str::from_utf8(binary.as_slice())
                 .map_err(|_| "a string is not UTF-8".to_owned())?;
             Ok(Value::String(text.to_owned()))

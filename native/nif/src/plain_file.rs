@@ -47,7 +47,7 @@ fn file_read<'a>(env: Env<'a>, name: Binary<'a>, limit: u64) -> Term<'a> {
     }
 }
 
-/// The identity of each file, `nil` for what is no regular file.
+/// The identity of each file, `nil` for what is not a regular file.
 #[rustler::nif(schedule = "DirtyIo")]
 fn file_identities<'a>(env: Env<'a>, names: Vec<Binary<'a>>) -> Vec<Term<'a>> {
     names

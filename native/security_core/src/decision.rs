@@ -37,7 +37,7 @@ pub struct Request<'a> {
 /// The tier that a call may use without consent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Granted {
-    /// The caller said; `None` when what it said is no tier, which allows nothing without consent.
+    /// The caller said; `None` when what it said is not a tier, which allows nothing without consent.
     Explicit(Option<Tier>),
     /// What the session store holds.
     FromSession,

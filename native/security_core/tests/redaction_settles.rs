@@ -43,7 +43,7 @@ fn texts_that_did_not_settle() {
     );
     settles(
         sanitizer,
-        "a string was no secret with another secret in it, and one without: only the whole text looked at again shows that",
+        "a string was not a secret with another secret in it, and one without: only the whole text looked at again shows that",
         include_bytes!("cases/string_around_a_secret.bin"),
     );
     settles(

@@ -59,7 +59,7 @@ defmodule JidoCode.Tools.LuaBridgeTest do
       end
     end
 
-    test "what is no plain value is refused", %{root: root} do
+    test "what is not a plain value is refused", %{root: root} do
       for bad <- [self(), fn -> 1 end, {:tref, 1}, ["x"], [{1, "x"}, {"path", "y"}], [{"path", [{2, 3}]}]] do
         assert {[nil, text], nil} = LuaBridge.lua_grep(["sum", bad], nil, root)
         assert text =~ ~r/must be strings|must have either/, inspect({bad, text})

@@ -72,7 +72,7 @@ defmodule JidoCode.Tools.CommandTest do
       assert %{status: :exited, exit_code: 0} = run!(["cat"], timeout: 5_000)
     end
 
-    test "the folder and the runner's own path are no variables of the command", %{folder: folder} do
+    test "the folder and the runner's own path are not variables of the command", %{folder: folder} do
       assert out(run!(["pwd"], cd: folder)) == Path.expand(folder) <> "\n"
     end
   end

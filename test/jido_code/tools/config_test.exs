@@ -48,7 +48,7 @@ defmodule JidoCode.Tools.ConfigTest do
     assert Config.check!() == :ok
   end
 
-  # Each of them is no value of any key but the ones that say so by taking it.
+  # Each of them is not a value of any key but the ones that say so by taking it.
   @nonsense [:nonsense, "yes", "", 0, -1, 1.5, [1], [{1, 2}], %{1 => 2}, {:a, :b}, [:a | :b], <<255>>, %URI{}]
 
   test "every key refuses what it does not take, at start" do

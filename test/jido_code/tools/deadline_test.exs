@@ -5,7 +5,7 @@ defmodule JidoCode.Tools.DeadlineTest do
 
   doctest Deadline
 
-  test "what is no time is the default" do
+  test "what is not a time is the default" do
     for asked <- [nil, 0, -1, 1.5, "1", []], do: assert(Deadline.new(asked, 7, 9).timeout == 7)
     assert Deadline.new(8, 7, 9).timeout == 8
   end

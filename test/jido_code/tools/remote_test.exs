@@ -590,7 +590,7 @@ defmodule JidoCode.Tools.RemoteTest do
       do: call(remote, "ets_inspect", %{"operation" => "lookup", "table" => "till_rows", "key" => key})
   end
 
-  test "this VM is no open door, and its name tells nobody's cookie", %{shared: peer} do
+  test "this VM is not an open door, and its name tells nobody's cookie", %{shared: peer} do
     assert :ok = Remote.connect(remote(peer.name))
     assert node() in Peers.on(peer, :erlang, :nodes, [:hidden])
     assert Peers.on(peer, :erlang, :nodes, []) == []

@@ -254,7 +254,7 @@ defmodule JidoCode.Tools.RenderTest do
       refute SensitiveName.secret?(:badge, "x", extra)
     end
 
-    test "odd names are no names" do
+    test "odd names are not names" do
       for name <- [
             1,
             nil,

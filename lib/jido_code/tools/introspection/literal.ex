@@ -48,7 +48,7 @@ defmodule JidoCode.Tools.Introspection.Literal do
   end
 
   @doc """
-  What a key may mean, the likeliest first. Text that is no literal is a string; so is, as a second guess, a word that could
+  What a key may mean, the likeliest first. Text that is not a literal is a string; so is, as a second guess, a word that could
   be one: `true`, a module's name, `'quoted'`. Takes the option of `parse/2`.
 
       iex> JidoCode.Tools.Introspection.Literal.keys("user 17")

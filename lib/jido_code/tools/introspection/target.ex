@@ -31,12 +31,12 @@ defmodule JidoCode.Tools.Introspection.Target do
         do: {:ok, pid},
         else: {:error, "#{what} not found: #{text} lives on another node, #{node(pid)}"}
     else
-      _other -> {:error, "Invalid #{noun}: #{text} is no pid; one looks like #PID<0.123.0>"}
+      _other -> {:error, "Invalid #{noun}: #{text} is not a pid; one looks like #PID<0.123.0>"}
     end
   end
 
   defp looked_up(text, _what, noun, %{wide?: false}) do
-    {:error, "Invalid #{noun}: #{text} is no registered name; give the #{noun} it is registered under"}
+    {:error, "Invalid #{noun}: #{text} is not a registered name; give the #{noun} it is registered under"}
   end
 
   defp looked_up(text, what, noun, reach) do

@@ -38,7 +38,7 @@ defmodule JidoCode.Tools.Project.Line do
   defp folder(root, folder) do
     case Workspace.resolve(root, folder) do
       {:ok, %{directory?: true, relative: relative}} -> {:ok, relative}
-      {:ok, _other} -> {:error, "working_directory is no folder: #{folder}"}
+      {:ok, _other} -> {:error, "working_directory is not a folder: #{folder}"}
       {:error, {_kind, text}} -> {:error, "working_directory must be inside the project: #{text}"}
     end
   end

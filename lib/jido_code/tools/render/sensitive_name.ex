@@ -66,7 +66,7 @@ defmodule JidoCode.Tools.Render.SensitiveName do
   end
 
   @doc """
-  Whether `value` must be hidden when it stands under `name` (an atom, a string or a charlist; anything else is no name).
+  Whether `value` must be hidden when it stands under `name` (an atom, a string or a charlist; anything else is not a name).
 
       iex> alias JidoCode.Tools.Render.SensitiveName
       iex> SensitiveName.secret?(:db_password, "x")

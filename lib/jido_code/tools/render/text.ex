@@ -152,7 +152,7 @@ defmodule JidoCode.Tools.Render.Text do
   defp escape_char(?\d, _rest), do: "\\d"
   defp escape_char(char, _rest), do: <<char::utf8>>
 
-  # Bytes that are no text, and bits that are no bytes.
+  # Bytes that are not text, and bits that are no bytes.
   defp bits(bits, size) do
     shown = min(byte_size(bits), @max_bytes_shown)
     left = size - shown

@@ -46,7 +46,7 @@ defmodule JidoCode.Tools.Security.AuditTrail do
     end
   end
 
-  @doc "The entries from an offset on, and the offset behind the last whole line. What is no entry is passed over."
+  @doc "The entries from an offset on, and the offset behind the last whole line. What is not an entry is passed over."
   @spec read(Path.t(), non_neg_integer()) :: {:ok, [map()], non_neg_integer()} | {:error, String.t()}
   def read(path, offset), do: read(path, offset, [])
 

@@ -34,7 +34,7 @@ defmodule JidoCode.Tools.Security.Permissions do
   @spec valid_tier?(term()) :: boolean()
   def valid_tier?(tier), do: tier in @tiers
 
-  @doc "0 to 3; 0 for anything that is no tier."
+  @doc "0 to 3; 0 for anything that is not a tier."
   @spec tier_level(term()) :: 0..3
   def tier_level(:write), do: 1
   def tier_level(:execute), do: 2
@@ -61,7 +61,7 @@ defmodule JidoCode.Tools.Security.Permissions do
   @spec tools_for_tier(term()) :: [String.t()]
   def tools_for_tier(tier), do: Enum.sort(for {tool, ^tier} <- all_tool_tiers(), do: tool)
 
-  @doc "Calls allowed in a stretch of milliseconds, for a tier; what is no tier has that of `:read_only`."
+  @doc "Calls allowed in a stretch of milliseconds, for a tier; what is not a tier has that of `:read_only`."
   @spec default_rate_limit(term()) :: {non_neg_integer(), pos_integer()}
   def default_rate_limit(tier) when tier in @tiers, do: Native.tier_rate(Core.default(), tier)
   def default_rate_limit(_tier), do: {100, 60_000}

@@ -69,7 +69,7 @@ pub fn start(
             // SAFETY: the copied parent's exit handlers must not run.
             unsafe { libc::_exit(status) }
         }
-        // Minus one is no process but a word for all of them, which a later signal would reach.
+        // Minus one is not a process but a word for all of them, which a later signal would reach.
         id => i32::try_from(id)
             .ok()
             .filter(|id| *id > 0)

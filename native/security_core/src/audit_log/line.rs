@@ -41,7 +41,7 @@ pub(super) fn encode(id: u64, timestamp_us: u64, content: &Content, digest: &Dig
     text.into_bytes()
 }
 
-/// Text, or an object with the bytes of what is no text.
+/// Text, or an object with the bytes of what is not text.
 fn bytes(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) => json!(text),

@@ -30,9 +30,9 @@ pub struct Damage {
     pub line: u64,
     /// The id of the entry that should stand there.
     pub id: u64,
-    /// The id that stands there; `None` where the line is no entry.
+    /// The id that stands there; `None` where the line is not an entry.
     pub found: Option<u64>,
-    /// What is wrong, where it is not the order; `None` for a line that is no entry.
+    /// What is wrong, where it is not the order; `None` for a line that is not an entry.
     pub kind: Option<BrokenKind>,
     /// Up to where all is well.
     pub good: VerifiedTrail,
@@ -60,7 +60,7 @@ impl fmt::Display for Damage {
                 )
             }
             (Some(_), _) => write!(f, "entry {id} was changed, or written with another key"),
-            (None, _) => write!(f, "entry {id} was changed: the line is no entry"),
+            (None, _) => write!(f, "entry {id} was changed: the line is not an entry"),
         }
     }
 }

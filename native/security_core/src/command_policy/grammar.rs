@@ -60,7 +60,7 @@ pub enum Kind {
     LineRange,
     /// `+FORMAT` of `date`; without the `+` it would set the clock.
     DateFormat,
-    /// Anything that is no path outside the project, on either side of `=`, `:` and `,`.
+    /// Anything that is not a path outside the project, on either side of `=`, `:` and `,`.
     AnyWithPathsChecked,
     /// A program of `awk` that runs no commands and opens no files.
     Awk,

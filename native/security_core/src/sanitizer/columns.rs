@@ -14,7 +14,7 @@ use super::statement;
 const MAX_LINE: usize = 4096;
 /// How often the bytes of a header or a row are read.
 const READS: usize = 4;
-/// So many rows are followed; a longer table is cut by the printer or is no table.
+/// So many rows are followed; a longer table is cut by the printer or is not a table.
 const MAX_ROWS: usize = 4096;
 /// More columns than that are read up to here.
 const MAX_COLUMNS: usize = 64;

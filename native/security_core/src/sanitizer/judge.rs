@@ -471,7 +471,7 @@ pub(crate) fn is_identifier(value: &[u8]) -> bool {
         .strip_prefix(b":")
         .or(body.strip_prefix(b"@"))
         .unwrap_or(body);
-    // `hunter22!` is no function's name.
+    // `hunter22!` is not a function's name.
     let body = match body {
         [.., b'0'..=b'9', b'!'] => return false,
         [name @ .., b'?' | b'!'] => name,

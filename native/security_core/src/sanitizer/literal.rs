@@ -59,7 +59,7 @@ impl Quote {
                 .take(64)
                 .take_while(|&&b| b == b'\\')
                 .count();
-            // What is no depth of its own is an escaped backslash before a mark; the deepest fitting depth is meant.
+            // What is not a depth of its own is an escaped backslash before a mark; the deepest fitting depth is meant.
             let slashes = (slashes + 2).next_power_of_two() / 2 - 1;
             return Some((Quote::Plain { mark, slashes }, end - 1 - slashes));
         }

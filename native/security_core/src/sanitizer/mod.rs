@@ -470,7 +470,7 @@ impl Sanitizer {
 
     /// What the name of a map key, a keyword or a pair's first element says about its value.
     pub fn key_class(&self, key: &[u8]) -> KeyClass {
-        // `password=hunter2` is no name: what is left of it once it is redacted says something else.
+        // `password=hunter2` is not a name: what is left of it once it is redacted says something else.
         if key.is_empty() || key.len() > keys::MAX_NAME || key.contains(&b'=') {
             return KeyClass::None;
         }

@@ -86,7 +86,7 @@ pub(crate) fn named(scan: &mut Scan, at: usize) {
         return;
     };
     let (start, end) = (at - name.offset, at - name.offset + name.word.len());
-    // A piece of a longer name is no name; where words are not divided, the one before ends here.
+    // A piece of a longer name is not a name; where words are not divided, the one before ends here.
     let glued = |at: usize| name.word.as_bytes()[0] < 0x80 && text.get(at).is_some_and(letter);
     if start < scan.value_until
         || end <= scan.key_end

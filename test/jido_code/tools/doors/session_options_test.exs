@@ -74,7 +74,7 @@ defmodule JidoCode.Tools.SessionOptionsTest do
     assert %Remote{node: :"other@10.0.0.8", cookie: nil} = context.node
   end
 
-  test "a wrong configuration is no silent one" do
+  test "a wrong configuration is not a silent one" do
     configure(teir: :privileged)
     assert {:error, message} = parse([])
     assert message =~ "only the options :tier,"

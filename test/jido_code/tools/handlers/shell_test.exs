@@ -104,7 +104,7 @@ defmodule JidoCode.Tools.Handlers.ShellTest do
       end
 
       assert refused(context, "cat ../../x", %{"working_directory" => "sub"}) =~ "Path traversal not allowed"
-      assert refused(context, "ls", %{"working_directory" => "letters"}) =~ "is no folder"
+      assert refused(context, "ls", %{"working_directory" => "letters"}) =~ "is not a folder"
     end
 
     test "refuses with the reason what it can't answer for", %{context: context} do

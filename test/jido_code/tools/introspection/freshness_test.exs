@@ -41,7 +41,7 @@ defmodule JidoCode.Tools.Introspection.FreshnessTest do
              ~s(compiled: "This VM runs older code than what lies compiled, of Sample; restart_project starts it anew."\n)
   end
 
-  test "without anything stale, and for what is no project, there is no note" do
+  test "without anything stale, and for what is not a project, there is no note" do
     assert Freshness.text(%{modules: [], sources: []}) == nil
     many = for n <- 1..7, do: Module.concat(Many, "M#{n}")
 

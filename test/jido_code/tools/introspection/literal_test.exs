@@ -39,7 +39,7 @@ defmodule JidoCode.Tools.Introspection.LiteralTest do
     assert Literal.parse("1_000") == {:ok, 1_000}
   end
 
-  test "what is no literal is refused, without making atoms" do
+  test "what is not a literal is refused, without making atoms" do
     for text <- [
           "",
           "{",

@@ -32,7 +32,7 @@ defmodule JidoCode.Tools.Remote.LoaderTest do
       for {_from, {to, _, _} = function} <- calls,
           # Modules that only the call itself knows, and fields of maps.
           to != :"$M_EXPR",
-          # What newer compilers put behind a dot for a value that is no map; it only raises.
+          # What newer compilers put behind a dot for a value that is not a map; it only raises.
           function != {:elixir_erl_pass, :no_parens_remote, 2},
           to not in Loader.modules() and not everywhere?(to),
           uniq: true,

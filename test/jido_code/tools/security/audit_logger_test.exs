@@ -300,7 +300,7 @@ defmodule JidoCode.Tools.Security.AuditLoggerTest do
       assert_raise ArgumentError, fn -> hash(core, bomb) end
     end
 
-    test "nil has none, and what is no map is the programmer's mistake", %{core: core} do
+    test "nil has none, and what is not a map is the programmer's mistake", %{core: core} do
       assert AuditLogger.hash_args(nil) == nil
       assert_raise FunctionClauseError, fn -> hash(core, [1]) end
     end

@@ -62,7 +62,7 @@ defmodule JidoCode.Tools.Security.OutputSanitizerTest do
       end
     end
 
-    test "what is no secret stays as it was" do
+    test "what is not a secret stays as it was" do
       for text <- [
             "bypass: true",
             "max_token: 5",
@@ -91,7 +91,7 @@ defmodule JidoCode.Tools.Security.OutputSanitizerTest do
       for line <- Enum.slice(lines, 1..-2//1), do: refute(clean =~ line)
     end
 
-    test "bytes that are no text are searched all the same" do
+    test "bytes that are not text are searched all the same" do
       secret = github()
       clean = sanitize(<<255, 0, 254>> <> secret <> <<0, 255>>)
       assert :binary.match(clean, secret) == :nomatch

@@ -331,7 +331,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
 
       {:error, :syntax} ->
         {:error,
-         "Invalid key: #{text} is no literal; write 42, :name, \"text\", {:user, 1}, <<\"bytes\">>, #PID<0.1.2>, or plain " <>
+         "Invalid key: #{text} is not a literal; write 42, :name, \"text\", {:user, 1}, <<\"bytes\">>, #PID<0.1.2>, or plain " <>
            "text for a string"}
     end
   end

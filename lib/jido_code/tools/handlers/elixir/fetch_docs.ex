@@ -22,7 +22,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
   # characters; what the author hid is not in it. With `function` it is the whole text of all functions, macros, callbacks and types
   # of that name, which may come with `module` (`Enum.map/2`, `c:GenServer.init/1`); `arity` also finds a function that takes more arguments when the others have defaults.
   #
-  # A module without documentation is no error: `moduledoc` and `doc` are null, functions come from its exports. Erlang
+  # A module without documentation is not an error: `moduledoc` and `doc` are null, functions come from its exports. Erlang
   # modules are found the same way; on OTP 25 and 26 their documentation may not be installed.
   #
   # Errors contain `Module not found` or `Function not found`, and name what may have been meant.
@@ -159,7 +159,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
   end
 
   defp explain(:not_a_name, module) do
-    "Module not found: #{String.slice(module, 0, 100)} is no module name; write \"MyApp.Worker\" or \":lists\""
+    "Module not found: #{String.slice(module, 0, 100)} is not a module name; write \"MyApp.Worker\" or \":lists\""
   end
 
   defp explain(:not_found, module) do

@@ -48,7 +48,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallers do
         "List who uses a module or function of the project, its dependencies or a library: calls, captures, apply with literal " <>
           "arguments, implementations of behaviours and protocols, structs, types, and processes called by the module's name; with " <>
           "file, line and the calling function. Exact where a search for the name is not: aliases, imports and pipes are resolved, " <>
-          "comments and strings are no callers. direction calls tells what it uses itself. Looks at compiled code, so compile " <>
+          "comments and strings are not callers. direction calls tells what it uses itself. Looks at compiled code, so compile " <>
           "first; names that are computed at run time are not found, nor are mix.exs and scripts.",
       parameters: [
         %{

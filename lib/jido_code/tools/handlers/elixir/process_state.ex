@@ -23,7 +23,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
   # `config :jido_code_tools, read_format_status: true`; then the status that the module itself prepares is shown. That way of
   # reading copies the state once and trusts the module's code. GenStage's own is not taken for its consumers'.
   #
-  # Errors: the name is no name (`Invalid process name`, `Raw PIDs are not allowed`), nothing is registered under it
+  # Errors: the name is not a name (`Invalid process name`, `Raw PIDs are not allowed`), nothing is registered under it
   # (`not found`), it is not the project's (`blocked`), or it ended while it was looked at (`ended`).
 
   use JidoCode.Tools.Behaviours.SecureHandler

@@ -48,7 +48,7 @@ pub trait Terms {
     fn kind<'t>(&'t self, term: &'t Self::Term) -> Kind<'t>;
     /// The name of an atom.
     fn atom_name(&self, atom: &Self::Term) -> String;
-    /// The first element of a list and the rest; `None` for the empty list and for what is no list.
+    /// The first element of a list and the rest; `None` for the empty list and for what is not a list.
     fn cell(&self, list: &Self::Term) -> Option<(Self::Term, Self::Term)>;
     /// The elements of a tuple.
     fn elements(&self, tuple: &Self::Term) -> Vec<Self::Term>;

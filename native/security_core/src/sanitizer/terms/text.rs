@@ -6,7 +6,7 @@ use crate::sanitizer::Span;
 /// Names longer than this are not names.
 const MAX_NAME: usize = 256;
 
-/// The text of a key that is no text itself, empty when it can't be a name, and what reading it cost in bytes.
+/// The text of a key that is not text itself, empty when it can't be a name, and what reading it cost in bytes.
 /// `{:db, :password}` is a name too: `db_password`.
 pub(super) fn name<T: Terms>(terms: &T, key: &T::Term) -> (Vec<u8>, usize) {
     let Kind::Tuple = terms.kind(key) else {

@@ -83,7 +83,7 @@ defmodule JidoCode.Tools.Doors.MCP.ConnectionTest do
     assert String.length(why) < 11_000
   end
 
-  test "says why it can't in bytes that are no text, too", %{connection: connection, socket: socket} do
+  test "says why it can't in bytes that are not text, too", %{connection: connection, socket: socket} do
     Connection.failed(connection, "no database " <> <<255>>)
     assert %{"type" => "failed", "why" => why} = next(socket)
     assert why =~ "no database"

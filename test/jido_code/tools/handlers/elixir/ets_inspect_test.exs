@@ -366,7 +366,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspectTest do
       assert message =~ "project_namespaces"
     end
 
-    test "what is no table" do
+    test "what is not a table" do
       for {name, text} <- [
             {"no_such_table_here", "not found"},
             {"ok", "not found"},

@@ -95,7 +95,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocsTest do
       assert [%{"kind" => "callback", "specs" => ["init(init_arg :: term()) ::" <> _]}] = result["specs"]
     end
 
-    test "without documentation is no error" do
+    test "without documentation is not an error" do
       assert %{"moduledoc" => nil, "specs" => [_]} = result = fetch!("JidoCode.Tools.Test.Undocumented")
       assert %{"doc" => nil, "signature" => "visible(x)"} = entry(result, "visible")
     end
@@ -318,7 +318,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocsTest do
     end
   end
 
-  test "what is no module" do
+  test "what is not a module" do
     for name <- [
           "Nope.Nope",
           "",

@@ -210,7 +210,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTaskTest do
     assert text =~ "mix.exs:1"
   end
 
-  test "a folder that is no project" do
+  test "a folder that is not a project" do
     assert refused(%{project_root: "/nowhere"}, %{"task" => "compile"}) =~ "project_root_not_found"
 
     assert refused(%{project_root: Path.join(File.cwd!(), "lib")}, %{"task" => "compile"}) =~

@@ -241,7 +241,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessStateTest do
       assert {:error, message} = wide(inspect({:via, __MODULE__, :x}))
       assert message =~ "Invalid process name"
       assert {:error, message} = wide("#PID<0.1.zz>")
-      assert message =~ "is no pid"
+      assert message =~ "is not a pid"
     end
 
     test "ownership is checked as for names" do
@@ -477,7 +477,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessStateTest do
   end
 
   describe "refuses" do
-    test "what is no name" do
+    test "what is not a name" do
       for {process, text} <- [
             {"", "Invalid process name"},
             {"  ", "Invalid process name"},

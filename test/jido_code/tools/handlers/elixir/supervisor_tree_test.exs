@@ -335,7 +335,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTreeTest do
   end
 
   describe "refuses" do
-    test "what is no name, and what is not there" do
+    test "what is not a name, and what is not there" do
       for {supervisor, text} <- [
             {"", "Invalid supervisor name"},
             {"#PID<0.1.0>", "Raw PIDs are not allowed"},

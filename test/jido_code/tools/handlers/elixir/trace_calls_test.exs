@@ -123,12 +123,12 @@ defmodule JidoCode.Tools.Handlers.Elixir.TraceCallsTest do
       eventually(fn -> sessions() == [] end)
     end
 
-    test "not called in time is no error" do
+    test "not called in time is not an error" do
       assert {:ok, %{"calls" => [], "note" => "It was not called" <> _}} =
                trace(%{"reference" => @till <> ".add/2", "timeout" => 150})
     end
 
-    test "what is no function of the project is refused" do
+    test "what is not a function of the project is refused" do
       assert {:error, "Function not found" <> _} = trace(%{"reference" => @till <> ".nothing/9"})
       assert {:error, "Function not found" <> _} = trace(%{"reference" => "No.Such.Module7.x/1"})
       assert {:error, "Invalid reference" <> _} = trace(%{"reference" => @till})
