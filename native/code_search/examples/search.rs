@@ -1,5 +1,5 @@
-//! Searches a tree from a shell: `search ROOT PATTERN [--path P] [--mode content|files|count] [-A n] [-B n]
-//! [-t type] [-i] [-U] [--head n] [--budget n] [--line n] [--threads n] [--timeout ms]`.
+//! Searches a tree from a shell:
+//! `search ROOT PATTERN [--path P] [--mode content|files|count] [-A n] [-B n] [-t type] [-i] [-U] [--head n] [--budget n] [--line n] [--threads n] [--timeout ms]`.
 //! The listing goes to stdout, the totals and the time to stderr.
 
 use code_search::{CancelToken, Options, OutputMode, Search};

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-/// `line` as text of about `limit` bytes at most. A longer line is cut around `hit`, and the counts of
-/// the bytes left out stand in brackets. Says whether it was cut.
+/// `line` as text of about `limit` bytes at most. A longer line is cut around `hit`, and the counts
+/// of the bytes left out stand in brackets. Says whether it was cut.
 pub(crate) fn excerpt(line: &[u8], hit: Option<Range<usize>>, limit: usize) -> (String, bool) {
     if line.len() <= limit {
         return (shown(line), false);

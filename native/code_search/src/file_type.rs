@@ -5,8 +5,8 @@ use ignore::types::{Types, TypesBuilder};
 
 const MAX_NEAR: usize = 6;
 
-/// The files of the type that `name` names. A name that is not a type but is an extension of one (`ex`,
-/// `.exs`) selects the files with that extension.
+/// The files of the type that `name` names. A name that is not a type but is an extension of one
+/// (`ex`, `.exs`) selects the files with that extension.
 pub(crate) fn select(name: &str) -> Result<Types, Error> {
     let name = name
         .trim()
@@ -58,7 +58,8 @@ fn near<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
         .collect()
 }
 
-/// Edits between two names. Names longer than any type's are not measured: the cost is their product.
+/// Edits between two names. Names longer than any type's are not measured: the cost is their
+/// product.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=a.len()).collect();

@@ -15,8 +15,8 @@ pub(crate) struct Row {
     pub(crate) cut: bool,
 }
 
-/// A row's part in its result: a limit on results must not leave the lines before a match without the
-/// match, nor a match without the lines after it.
+/// A row's part in its result: a limit on results must not leave the lines before a match without
+/// the match, nor a match without the lines after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowKind {
     /// The first line of a match: begins a result.
@@ -136,8 +136,8 @@ impl<'a> Gather<'a> {
 
     /// Matches in a block of lines, which one or several matches cover without a gap.
     fn matches_in(&self, block: &SinkMatch<'_>) -> u64 {
-        // An assertion at the block's end may look a little beyond it, but a search for the next match
-        // must not run through the rest of the file for every block.
+        // An assertion at the block's end may look a little beyond it, but a search for the next
+        // match must not run through the rest of the file for every block.
         const LOOK_AHEAD: usize = 128;
         let range = block.bytes_range_in_buffer();
         let buffer = block.buffer();
@@ -227,8 +227,8 @@ impl Sink for Gather<'_> {
     fn finish(&mut self, searcher: &Searcher, finish: &SinkFinish) -> io::Result<()> {
         let _ = searcher;
         self.found.binary = finish.binary_byte_offset().is_some();
-        // Lines before the first NUL are real lines, but a file that turns out to be binary is no result
-        // where only its name or its count would be shown.
+        // Lines before the first NUL are real lines, but a file that turns out to be binary is no
+        // result where only its name or its count would be shown.
         if self.found.binary && self.mode != OutputMode::Content {
             self.found.results = 0;
         }

@@ -1,24 +1,25 @@
 //! Regex search over a project's files, in process, on ripgrep's own crates.
 //!
 //! [`Search::run`] walks a tree in parallel, honours ignore rules, and returns a [`Report`]: a text
-//! listing that fits a budget of characters, with the totals of what was found and what was left out.
-//! The same tree gives the same report on every run: results are the first ones in path order, however
-//! the threads happened to be scheduled.
+//! listing that fits a budget of characters, with the totals of what was found and what was left
+//! out. The same tree gives the same report on every run: results are the first ones in path order,
+//! however the threads happened to be scheduled.
 //!
 //! What is searched follows ripgrep's defaults:
 //!
-//! - hidden files are skipped; `.gitignore` (inside a git repository), `.git/info/exclude`, `.ignore` and
-//!   `.rgignore` hold, including those of the directories above. The excludes file of the machine's git
-//!   configuration is *not* read: a user's personal settings must not change what is found in a project;
+//! - hidden files are skipped; `.gitignore` (inside a git repository), `.git/info/exclude`,
+//!   `.ignore` and `.rgignore` hold, including those of the directories above. The excludes file of
+//!   the machine's git configuration is *not* read: a user's personal settings must not change what
+//!   is found in a project;
 //! - symbolic links are not followed;
-//! - a file with a NUL byte is binary and is searched only up to the block of 64 KB that holds the first one.
-//!   Lines found before it are shown; a count of them is not;
+//! - a file with a NUL byte is binary and is searched only up to the block of 64 KB that holds the
+//!   first one. Lines found before it are shown; a count of them is not;
 //! - UTF-16 files with a byte order mark are transcoded.
 //!
-//! What differs, because the caller shares its memory and its time with others: a file is skipped, and
-//! counted as skipped, when one line of it (or, in multi-line mode, the whole of it) exceeds
-//! [`FILE_MEMORY`]; and every file is opened relative to the project's root by a path without links, so
-//! that a directory swapped for a link during the search leads nowhere.
+//! What differs, because the caller shares its memory and its time with others: a file is skipped,
+//! and counted as skipped, when one line of it (or, in multi-line mode, the whole of it) exceeds
+//! [`FILE_MEMORY`]; and every file is opened relative to the project's root by a path without
+//! links, so that a directory swapped for a link during the search leads nowhere.
 //!
 //! ```no_run
 //! use code_search::{CancelToken, Options, Search};

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 /// Files with results, at most as many as a report can show.
 ///
-/// What makes the answer independent of the order in which files arrive: a file is dropped only when
-/// the files before it in path order fill the report without it, and files before it only ever become
-/// more. So at the end the files kept are the beginning of the sorted list of all files.
+/// What makes the answer independent of the order in which files arrive: a file is dropped only
+/// when the files before it in path order fill the report without it, and files before it only ever
+/// become more. So at the end the files kept are the beginning of the sorted list of all files.
 #[derive(Debug)]
 pub(crate) struct Listing {
     limit: usize,

@@ -6,9 +6,9 @@ use regex_syntax::ast::{self, ErrorKind};
 
 const MAX_LENGTH: usize = 10_000;
 
-/// The compiled machine and each thread's cache for it. The engine's own defaults (100 MB and 1 GB) suit
-/// a command that owns its process; here a hostile pattern must stay small, in memory and in the time
-/// that its worst case costs per byte.
+/// The compiled machine and each thread's cache for it. The engine's own defaults (100 MB and 1 GB)
+/// suit a command that owns its process; here a hostile pattern must stay small, in memory and in
+/// the time that its worst case costs per byte.
 const MACHINE_SIZE: usize = 10 << 20;
 const CACHE_SIZE: usize = 8 << 20;
 const NESTING: u32 = 200;

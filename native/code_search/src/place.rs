@@ -67,8 +67,9 @@ impl Place {
         Some(Path::new(OsStr::from_bytes(rest)))
     }
 
-    /// Opens the regular file at `relative`, following no link on the way, and tells its size. A pipe or a device that took
-    /// the file's place since it was listed is refused and never waited for.
+    /// Opens the regular file at `relative`, following no link on the way, and tells its size. A
+    /// pipe or a device that took the file's place since it was listed is refused and never waited
+    /// for.
     pub(crate) fn open(&self, relative: &Path) -> io::Result<(File, u64)> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = if self.openat2 {
@@ -112,8 +113,8 @@ impl Place {
 
 #[cfg(target_os = "linux")]
 fn openat2(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    // The kernel answers EAGAIN when a rename somewhere raced with the resolution of `..`; without any
-    // `..` in the path a few attempts are plenty.
+    // The kernel answers EAGAIN when a rename somewhere raced with the resolution of `..`; without
+    // any `..` in the path a few attempts are plenty.
     for _ in 0..8 {
         match rustix::fs::openat2(root, path, flags | OFlags::CLOEXEC, Mode::empty(), RESOLVE) {
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -158,7 +159,8 @@ fn deepest_existing(path: &Path) -> Option<PathBuf> {
         .find_map(|ancestor| ancestor.canonicalize().ok())
 }
 
-/// The path with `.` and `..` worked out on its text; `None` when `..` would leave the file system's root.
+/// The path with `.` and `..` worked out on its text; `None` when `..` would leave the file
+/// system's root.
 fn lexically_normal(path: &Path) -> Option<PathBuf> {
     let mut normal = PathBuf::new();
     for component in path.components() {

@@ -7,11 +7,12 @@ use std::io::{self, Read};
 /// The size of the first read.
 pub(crate) const HEAD: usize = 64 << 10;
 
-/// Reads a file up to the size that it had when it was opened, and fails once the search has to end.
+/// Reads a file up to the size that it had when it was opened, and fails once the search has to
+/// end.
 ///
 /// Most files of a project are small, and each costs more in system calls than in searching. The
-/// searcher asks for three bytes first (a byte order mark), then for the rest, then for the end. Here one
-/// read fills `head`, which answers the first two, and the known size answers the third.
+/// searcher asks for three bytes first (a byte order mark), then for the rest, then for the end.
+/// Here one read fills `head`, which answers the first two, and the known size answers the third.
 pub(crate) struct Reader<'a> {
     file: File,
     left: u64,
@@ -24,7 +25,8 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(file: File, size: u64, stop: &'a Stop, head: &'a mut [u8]) -> Self {
-        // A size of zero is what generated files (procfs and the like) claim: read those to their end.
+        // A size of zero is what generated files (procfs and the like) claim: read those to their
+        // end.
         let left = if size == 0 { u64::MAX } else { size };
         Reader {
             file,

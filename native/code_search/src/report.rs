@@ -17,7 +17,8 @@ pub struct Report {
     pub lines_cut: u64,
     /// Why the text does not show every result, when it doesn't.
     pub cut: Option<Cut>,
-    /// Time ran out: the totals count only what had been searched by then, and a later run may differ.
+    /// Time ran out: the totals count only what had been searched by then, and a later run may
+    /// differ.
     pub timed_out: bool,
     /// What was not, or not wholly, searched.
     pub skipped: Skipped,

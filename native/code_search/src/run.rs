@@ -1,10 +1,11 @@
 //! A search from its start to its report.
 //!
-//! Three kinds of threads take part. The caller's waits for the end, for the deadline or for the token,
-//! whichever comes first. The job's owns the walk. The walk's workers search. The caller never waits for a
-//! worker that the kernel holds (a dead network mount, a pipe where a rule file was expected): past the
-//! deadline it reports what the shared state holds by then and leaves the job to end by itself. A job
-//! left so keeps its place among the [`MAX_RUNNING`] until it has really ended.
+//! Three kinds of threads take part. The caller's waits for the end, for the deadline or for the
+//! token, whichever comes first. The job's owns the walk. The walk's workers search. The caller
+//! never waits for a worker that the kernel holds (a dead network mount, a pipe where a rule file
+//! was expected): past the deadline it reports what the shared state holds by then and leaves the
+//! job to end by itself. A job left so keeps its place among the [`MAX_RUNNING`] until it has
+//! really ended.
 
 use crate::gather::{Found, Gather, Row, RowKind, Wanted};
 use crate::listing::{Listing, name};
@@ -25,8 +26,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Memory for the text of one file on one thread: the longest line that is searched or, in multi-line
-/// mode, the largest file.
+/// Memory for the text of one file on one thread: the longest line that is searched or, in
+/// multi-line mode, the largest file.
 pub const FILE_MEMORY: usize = 4 << 20;
 
 /// Most searches at one time in this process. Further ones wait for their turn, and end as
@@ -38,7 +39,8 @@ const MAX_THREADS: usize = 8;
 /// Beyond this a deadline has no meaning, and an absurd one would overflow the clock.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How often the caller's thread looks at the token. Workers look at it themselves, per file and per read.
+/// How often the caller's thread looks at the token. Workers look at it themselves, per file and
+/// per read.
 const TOKEN_INTERVAL: Duration = Duration::from_millis(10);
 
 /// What workers get to leave their files after the deadline before they are left behind.
@@ -49,7 +51,8 @@ static RUNNING: AtomicUsize = AtomicUsize::new(0);
 /// What to look for, and where.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// The project's root. Nothing outside it is read but the ignore rules of the directories above.
+    /// The project's root. Nothing outside it is read but the ignore rules of the directories
+    /// above.
     pub root: PathBuf,
     /// The directory or file to search: relative to the root, or absolute and beneath it.
     pub path: PathBuf,
@@ -62,8 +65,8 @@ pub struct Search {
 impl Search {
     /// Does the search, in `timeout` at most (plus a quarter of a second for leaving open files).
     ///
-    /// When time runs out the report has what was found by then and says so. A search that found nothing
-    /// by then is an error, because an empty report would read like an answer.
+    /// When time runs out the report has what was found by then and says so. A search that found
+    /// nothing by then is an error, because an empty report would read like an answer.
     pub fn run(&self, cancel: &CancelToken, timeout: Duration) -> Result<Report, Error> {
         let stop = Stop {
             token: cancel.clone(),
@@ -302,8 +305,8 @@ struct Worker<'a> {
     /// A clone per thread: clones don't contend for the matcher's caches.
     matcher: RegexMatcher,
     full: Searcher,
-    /// For files that are only counted. Not in multi-line mode, where each searcher keeps a buffer as
-    /// large as the largest file that it saw.
+    /// For files that are only counted. Not in multi-line mode, where each searcher keeps a buffer
+    /// as large as the largest file that it saw.
     count: Option<Searcher>,
     head: Box<[u8]>,
     listing_full: bool,

@@ -41,7 +41,8 @@ fn a_hundred_thousand_long_matches_cost_little() {
                 threads: Some(4),
                 ..Options::default()
             };
-            // The class could match a line's end, without which multi-line mode reads line by line too.
+            // The class could match a line's end, without which multi-line mode reads line by line
+            // too.
             let pattern = if multiline { "needle[^z]" } else { "needle" };
             let report = tree.search(".", pattern, options).unwrap();
             assert!(report.text.chars().count() <= 30_000);
@@ -52,7 +53,8 @@ fn a_hundred_thousand_long_matches_cost_little() {
             }
         }
     }
-    // Four threads, each with a multi-line file's buffer of 4 MiB at most, and what the allocator keeps.
+    // Four threads, each with a multi-line file's buffer of 4 MiB at most, and what the allocator
+    // keeps.
     let grown = peak_kb() - before;
     assert!(grown < 64 << 10, "{grown} kB");
     println!("grown by {grown} kB");

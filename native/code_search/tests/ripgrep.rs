@@ -1,5 +1,5 @@
-//! The same searches by the `rg` program, compared line by line. Nothing is compared where it is not
-//! installed.
+//! The same searches by the `rg` program, compared line by line. Nothing is compared where it is
+//! not installed.
 #![allow(clippy::unwrap_used)]
 
 mod tree;

@@ -1,8 +1,9 @@
 //! What one output stream of a command left behind: its head, its tail, and how much lay between.
 //!
-//! Memory is the two budgets, whatever the command writes. The text kept is always valid UTF-8: a character is never
-//! cut, and a byte that belongs to no character is shown as `\xNN`. Positions and sizes count the bytes of that text;
-//! for output that is valid UTF-8 they are the bytes the command wrote.
+//! Memory is the two budgets, whatever the command writes. The text kept is always valid UTF-8: a
+//! character is never cut, and a byte that belongs to no character is shown as `\xNN`. Positions
+//! and sizes count the bytes of that text; for output that is valid UTF-8 they are the bytes the
+//! command wrote.
 
 use std::collections::VecDeque;
 
@@ -131,7 +132,8 @@ impl Capture {
         &tail[boundary_after(tail, 0)..]
     }
 
-    /// Reads up to `limit` bytes from a position on; text that is no longer kept is skipped and counted.
+    /// Reads up to `limit` bytes from a position on; text that is no longer kept is skipped and
+    /// counted.
     pub fn read(&mut self, position: u64, limit: usize) -> Slice {
         let position = position.min(self.total);
         let total = self.total;

@@ -1,12 +1,15 @@
-//! What a command may reach: a fence of namespaces first ([`crate::fence`]), then Landlock and seccomp inside it.
+//! What a command may reach: a fence of namespaces first ([`crate::fence`]), then Landlock and
+//! seccomp inside it.
 //!
-//! Where namespaces can't be had Landlock and seccomp are the only layer. What the kernel does not offer is told in
-//! [`Confinement::report`] and named by [`Confinement::missing`], so that a caller may refuse to run without it. Each
-//! layer is tried by putting it on: there is no question asked beforehand that the kernel could answer differently later.
+//! Where namespaces can't be had Landlock and seccomp are the only layer. What the kernel does not
+//! offer is told in [`Confinement::report`] and named by [`Confinement::missing`], so that a caller
+//! may refuse to run without it. Each layer is tried by putting it on: there is no question asked
+//! beforehand that the kernel could answer differently later.
 //!
-//! The network is taken away by seccomp, not by a namespace: a filter costs microseconds, leaves local sockets to
-//! databases, and holds in places where a network namespace can't be set up. It allows local sockets (`AF_UNIX`) only,
-//! or with a list of ports TCP besides, whose ports Landlock checks.
+//! The network is taken away by seccomp, not by a namespace: a filter costs microseconds, leaves
+//! local sockets to databases, and holds in places where a network namespace can't be set up. It
+//! allows local sockets (`AF_UNIX`) only, or with a list of ports TCP besides, whose ports Landlock
+//! checks.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -83,7 +86,8 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Where temporary files go within the fence: `/tmp`, unless what lies there is to be read as well.
+    /// Where temporary files go within the fence: `/tmp`, unless what lies there is to be read as
+    /// well.
     pub fn temporary_inside<'a>(&self, scratch: &'a Path) -> &'a Path {
         match self.read {
             Some(_) => Path::new("/tmp"),
@@ -140,7 +144,8 @@ impl Confinement {
             _ => match raise(&design, surroundings.scratch) {
                 Ok(fence) => Ok(fence),
                 Err(Failure::Unavailable(reason)) => Err(reason),
-                // A command of the same project may have moved what was to be protected: no reason to run with less.
+                // A command of the same project may have moved what was to be protected: no reason
+                // to run with less.
                 Err(Failure::Broken(reason)) => return Err(reason),
             },
         };
@@ -174,8 +179,8 @@ impl Confinement {
         self.fence.as_ref().ok()
     }
 
-    /// Joins the namespaces, if there are some: then its caller, a child, must start a child of its own, which is
-    /// inside. True when it must.
+    /// Joins the namespaces, if there are some: then its caller, a child, must start a child of its
+    /// own, which is inside. True when it must.
     pub fn join(&self, view: View) -> io::Result<bool> {
         match &self.fence {
             Ok(fence) => fence.join(view).map(|()| true),
@@ -183,13 +188,15 @@ impl Confinement {
         }
     }
 
-    /// Confines the calling process and all that it will start; for the child, before it runs the command.
+    /// Confines the calling process and all that it will start; for the child, before it runs the
+    /// command.
     pub fn enter(&self) -> io::Result<()> {
         rustix::thread::set_no_new_privs(true)?;
         if self.policy.mode == Mode::Off {
             return Ok(());
         }
-        // Rules name what they allow by open files: within the fence they are opened in its own mounts.
+        // Rules name what they allow by open files: within the fence they are opened in its own
+        // mounts.
         let ruleset = match (&self.fence, &self.ruleset) {
             (Ok(_), _) => self
                 .inside_rules()
@@ -311,7 +318,8 @@ impl Confinement {
     }
 }
 
-/// Where files may be written, without links: as asked, and for git its folders, which may lie elsewhere.
+/// Where files may be written, without links: as asked, and for git its folders, which may lie
+/// elsewhere.
 fn writable(policy: &Policy, surroundings: &Surroundings) -> Option<Vec<PathBuf>> {
     let mut write = paths::without_links(policy.write.as_ref()?);
     if surroundings.runs_git {
@@ -328,8 +336,8 @@ fn design(policy: &Policy, surroundings: &Surroundings) -> Design {
     let read = policy.read.as_ref().map(|read| {
         let mut read = read.clone();
         read.extend(toolchain::find(surroundings.environment, &homes, &writable));
-        // A command that starts where it can't see would not start. A home, or what holds one, is there without its
-        // contents all the same, as is the root.
+        // A command that starts where it can't see would not start. A home, or what holds one, is
+        // there without its contents all the same, as is the root.
         let folder = surroundings.folder;
         if folder.parent().is_some() && !homes.iter().any(|home| home.starts_with(folder)) {
             read.push(folder.to_owned());
@@ -393,7 +401,8 @@ fn outside_rules<'a>(
 fn landlock_abi() -> i64 {
     const VERSION: libc::c_uint = 1;
     let none = std::ptr::null::<libc::c_void>();
-    // SAFETY: with this flag the call takes no attributes, reads and writes no memory, and answers a number.
+    // SAFETY: with this flag the call takes no attributes, reads and writes no memory, and answers
+    // a number.
     let version =
         unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, none, 0_usize, VERSION) };
     i64::max(version, 0)
@@ -430,8 +439,9 @@ impl Rules<'_> {
             return Ok(None);
         }
 
-        // Signals stay in the tree whatever else is asked: without a namespace the command runs beside the BEAM, and
-        // could stop the runner or the BEAM. Abstract sockets have no place that could be hidden.
+        // Signals stay in the tree whatever else is asked: without a namespace the command runs
+        // beside the BEAM, and could stop the runner or the BEAM. Abstract sockets have no place
+        // that could be hidden.
         let mut ruleset = Ruleset::default()
             .scope(Scope::Signal)?
             .scope(Scope::AbstractUnixSocket)?;
@@ -459,8 +469,8 @@ impl Rules<'_> {
     }
 }
 
-/// Allows access below a path without links. One that doesn't exist, or is a link by now, allows nothing, which is the
-/// strict side.
+/// Allows access below a path without links. One that doesn't exist, or is a link by now, allows
+/// nothing, which is the strict side.
 fn allow(
     ruleset: RulesetCreated,
     path: &Path,

@@ -7,10 +7,12 @@
 //! Who dies, and who then ends the commands:
 //!
 //! - the BEAM, or the port is closed: the worker, which reads end of input;
-//! - the worker, even by SIGKILL: its direct children die with it by the kernel's parent death signal, all others
-//!   become children of the guard, which kills and reaps them;
-//! - the guard, even by SIGKILL: the worker gets SIGTERM by the same means and ends as on a closed port;
-//! - both by SIGKILL in one moment: only the direct children. Nothing is left that could end the rest.
+//! - the worker, even by SIGKILL: its direct children die with it by the kernel's parent death
+//!   signal, all others become children of the guard, which kills and reaps them;
+//! - the guard, even by SIGKILL: the worker gets SIGTERM by the same means and ends as on a closed
+//!   port;
+//! - both by SIGKILL in one moment: only the direct children. Nothing is left that could end the
+//!   rest.
 
 use std::io;
 use std::path::PathBuf;
@@ -24,7 +26,8 @@ use crate::scratch::Scratch;
 use crate::signals::Signals;
 use crate::{tree, worker};
 
-/// Longer than any grace time that a spec may ask for: a worker that lives on then is stuck or was stopped.
+/// Longer than any grace time that a spec may ask for: a worker that lives on then is stuck or was
+/// stopped.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How often to look for processes to kill that gave no sign of becoming ours.
@@ -63,7 +66,8 @@ pub fn clean_up(scratch: &Scratch) {
     }
 }
 
-/// Waits for the worker, and ends it when it does not end in time though no one is left to speak to.
+/// Waits for the worker, and ends it when it does not end in time though no one is left to speak
+/// to.
 fn watch(worker: Pid) -> io::Result<u8> {
     let signals = Signals::listen()?;
     // The output belongs to the worker: its end, not the guard's, is what the BEAM sees.
@@ -118,7 +122,8 @@ fn watch(worker: Pid) -> io::Result<u8> {
     }
 }
 
-/// Kills and reaps until no process of the tree is left. Nearly always there is none: the worker has done it.
+/// Kills and reaps until no process of the tree is left. Nearly always there is none: the worker
+/// has done it.
 fn sweep() {
     while tree::reap(|_, _| {}) {
         tree::signal(Signal::KILL, |_| true);

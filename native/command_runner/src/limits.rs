@@ -1,4 +1,5 @@
-//! What a command may use: per process by resource limits, its number of processes by a cgroup where there is one.
+//! What a command may use: per process by resource limits, its number of processes by a cgroup
+//! where there is one.
 
 use std::fs;
 use std::io;
@@ -16,8 +17,8 @@ pub struct Limits {
     pub cpu_seconds: Option<u64>,
     /// Bytes of private writable memory of each process.
     ///
-    /// `RLIMIT_DATA`, not `RLIMIT_AS`: a BEAM reserves gigabytes of address space that it never touches, and counted
-    /// by address space it would not start under any useful limit.
+    /// `RLIMIT_DATA`, not `RLIMIT_AS`: a BEAM reserves gigabytes of address space that it never
+    /// touches, and counted by address space it would not start under any useful limit.
     pub memory_bytes: Option<u64>,
     /// Descriptors of each process.
     pub open_files: Option<u64>,
@@ -56,7 +57,8 @@ impl Applied {
                 ));
             }
         };
-        // The soft limit sends SIGXCPU, which names the reason; the hard one a second later can't be ignored.
+        // The soft limit sends SIGXCPU, which names the reason; the hard one a second later can't
+        // be ignored.
         add(Resource::Cpu, limits.cpu_seconds, 1);
         add(Resource::Data, limits.memory_bytes, 0);
         add(Resource::Nofile, limits.open_files, 0);
@@ -183,8 +185,8 @@ impl ProcessGroup {
         fs::create_dir(&path).map_err(|error| error.to_string())?;
         let set_up = fs::write(path.join("pids.max"), count.to_string()).and_then(|()| {
             let open = |file| fs::OpenOptions::new().write(true).open(path.join(file));
-            // The first hierarchy moves a single thread, which the child is, without stopping all forks of the
-            // machine for milliseconds; the unified one has only the second file.
+            // The first hierarchy moves a single thread, which the child is, without stopping all
+            // forks of the machine for milliseconds; the unified one has only the second file.
             open("tasks").or_else(|_| open("cgroup.procs"))
         });
         match set_up {
@@ -235,8 +237,9 @@ fn find_pids_cgroup(memberships: &str, mounts: &str) -> Option<PathBuf> {
         let (kind, options) = (right.next()?, right.nth(1)?);
         let path = match kind {
             "cgroup" if options.split(',').any(|option| option == "pids") => member_of("pids")?,
-            // The unified hierarchy is the membership without controllers. Where it doesn't hand the pids controller
-            // down, a folder made there has no `pids.max` and is given up again.
+            // The unified hierarchy is the membership without controllers. Where it doesn't hand
+            // the pids controller down, a folder made there has no `pids.max` and is given up
+            // again.
             "cgroup2" => member_of("")?,
             _ => return None,
         };

@@ -38,7 +38,8 @@ fn main() -> ExitCode {
     }
 }
 
-// The kill loop rests on subreapers and parent death signals; without them its promise would not hold.
+// The kill loop rests on subreapers and parent death signals; without them its promise would not
+// hold.
 #[cfg(not(target_os = "linux"))]
 fn main() -> ExitCode {
     eprintln!(

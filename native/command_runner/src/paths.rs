@@ -8,8 +8,8 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-/// Where a path leads, if no link in a writable place has a part in it: a command could have made that link, or swap one
-/// in while this looks. `writable` has no links itself.
+/// Where a path leads, if no link in a writable place has a part in it: a command could have made
+/// that link, or swap one in while this looks. `writable` has no links itself.
 ///
 /// Who opens the answer later must do it without following links.
 pub fn settled(path: &Path, writable: &[PathBuf]) -> Option<PathBuf> {
@@ -42,7 +42,8 @@ pub fn without_links(places: &[PathBuf]) -> Vec<PathBuf> {
     real.collect()
 }
 
-/// Opens what lies at a path, without a link at any place of it and without waiting for one that isn't plain.
+/// Opens what lies at a path, without a link at any place of it and without waiting for one that
+/// isn't plain.
 pub fn open(path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let mut flags = flags | OFlags::CLOEXEC;
     // The two exclude each other: opening by name alone never waits.

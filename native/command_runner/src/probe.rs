@@ -16,7 +16,8 @@ use crate::repository::Repositories;
 use crate::spawn;
 use crate::spec::{Spec, Stage};
 
-/// What is missing of a whole fence, in words; nothing where there is one. `aside` is an empty folder.
+/// What is missing of a whole fence, in words; nothing where there is one. `aside` is an empty
+/// folder.
 pub fn missing(aside: &Path) -> io::Result<Vec<String>> {
     let failed = |error: String| io::Error::other(error);
     let spec = spec();

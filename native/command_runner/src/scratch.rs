@@ -1,4 +1,5 @@
-//! The private temporary folder of a command: made before it, removed after its last process is gone.
+//! The private temporary folder of a command: made before it, removed after its last process is
+//! gone.
 
 use std::ffi::{CStr, CString};
 use std::fs::DirBuilder;
@@ -34,8 +35,9 @@ impl Scratch {
 
     /// Removes it with all that is in it.
     ///
-    /// A command may have nested folders deeper than any stack or descriptor table, so nothing recurses: folders
-    /// found inside a folder are moved up beside it, until all are at the top and empty.
+    /// A command may have nested folders deeper than any stack or descriptor table, so nothing
+    /// recurses: folders found inside a folder are moved up beside it, until all are at the top and
+    /// empty.
     pub fn remove(&self) -> io::Result<()> {
         let root = match open_folder(CWD, &self.path) {
             Err(Errno::NOENT) => return Ok(()),
@@ -118,7 +120,8 @@ fn move_up(folder: &OwnedFd, entry: &CStr, root: &OwnedFd, moved: &mut u64) -> i
         *moved += 1;
         let free = format!(".moved-{moved}");
         match rustix::fs::renameat(folder, entry, root, free.as_str()) {
-            // The command used that very name; an empty folder of that name is replaced, which is as well.
+            // The command used that very name; an empty folder of that name is replaced, which is
+            // as well.
             Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => {}
             result => return Ok(result?),
         }

@@ -1,7 +1,9 @@
-//! System calls that no command needs and an attacker would, and those that leave the network policy.
+//! System calls that no command needs and an attacker would, and those that leave the network
+//! policy.
 //!
-//! Two filters, since one has one answer: what is refused says "permission denied" or "not permitted", and `clone3`,
-//! whose flags lie in memory that a filter can't read, is not there, so that libraries fall back to `clone`.
+//! Two filters, since one has one answer: what is refused says "permission denied" or "not
+//! permitted", and `clone3`, whose flags lie in memory that a filter can't read, is not there, so
+//! that libraries fall back to `clone`.
 
 use std::collections::BTreeMap;
 
@@ -73,17 +75,19 @@ const NEW_NAMESPACES: libc::c_int = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNET
     | libc::CLONE_NEWCGROUP;
 
-/// The filters of a policy, to be put on in this order; `None` on an architecture that their compiler doesn't know.
+/// The filters of a policy, to be put on in this order; `None` on an architecture that their
+/// compiler doesn't know.
 ///
-/// `names_others`: the processes outside have numbers that the command can use, so that what Landlock does not stop must
-/// be stopped here.
+/// `names_others`: the processes outside have numbers that the command can use, so that what
+/// Landlock does not stop must be stopped here.
 pub fn filters(network: &Network, names_others: bool) -> Result<Option<Vec<BpfProgram>>, String> {
     let Ok(architecture) = std::env::consts::ARCH.try_into() else {
         return Ok(None);
     };
     let compile = |mut rules: Rules, answer: i32| {
         refuse_x32(&mut rules);
-        // A call by another architecture's table (32-bit programs) ends the process: its numbers mean other calls.
+        // A call by another architecture's table (32-bit programs) ends the process: its numbers
+        // mean other calls.
         let denied = SeccompAction::Errno(answer.unsigned_abs());
         SeccompFilter::new(rules, SeccompAction::Allow, denied, architecture)
             .and_then(BpfProgram::try_from)
@@ -101,12 +105,14 @@ pub fn filters(network: &Network, names_others: bool) -> Result<Option<Vec<BpfPr
     Ok(Some(filters))
 }
 
-/// The x32 calls of x86-64 pass as the same architecture under numbers of their own: all that are named are refused.
+/// The x32 calls of x86-64 pass as the same architecture under numbers of their own: all that are
+/// named are refused.
 fn refuse_x32(rules: &mut Rules) {
     #[cfg(target_arch = "x86_64")]
     {
         const X32: i64 = 0x4000_0000;
-        // ptrace, process_vm_readv, process_vm_writev, sendmsg, sendmmsg, setsockopt and kexec_load have others there.
+        // ptrace, process_vm_readv, process_vm_writev, sendmsg, sendmmsg, setsockopt and kexec_load
+        // have others there.
         const X32_OWN: [i64; 7] = [521, 539, 540, 518, 538, 541, 528];
         let calls: Vec<i64> = rules.keys().copied().chain(X32_OWN).collect();
         rules.extend(calls.into_iter().map(|call| (X32 | call, Vec::new())));
@@ -162,7 +168,8 @@ fn powers(names_others: bool) -> Result<Rules, String> {
     Ok(rules)
 }
 
-/// What the network policy refuses. Where the sockets of services outside can be named, `None` is no socket at all.
+/// What the network policy refuses. Where the sockets of services outside can be named, `None` is
+/// no socket at all.
 fn reach(network: &Network, names_others: bool) -> Result<Rules, String> {
     use SeccompCmpOp::{Eq, MaskedEq, Ne};
 
@@ -187,7 +194,8 @@ fn reach(network: &Network, names_others: bool) -> Result<Rules, String> {
                 condition(0, Ne, v6)?,
             ])?];
             for family in [v4, v6] {
-                // Landlock knows the ports of plain TCP only: refuse datagrams, raw sockets, multipath TCP, SCTP.
+                // Landlock knows the ports of plain TCP only: refuse datagrams, raw sockets,
+                // multipath TCP, SCTP.
                 for kind in
                     (0..=SOCKET_TYPE_MASK).filter(|kind| *kind != constant(libc::SOCK_STREAM))
                 {

@@ -35,7 +35,8 @@ impl Signals {
         ]
     }
 
-    /// Forgets that children ended; to be called before they are reaped, or one that ends in between goes unseen.
+    /// Forgets that children ended; to be called before they are reaped, or one that ends in
+    /// between goes unseen.
     pub fn drain(&self) {
         while rustix::io::read(&self.child, &mut [0_u8; 64]).is_ok_and(|count| count > 0) {}
     }

@@ -1,5 +1,5 @@
-//! Starting one command of a pipeline: its descriptors, its limits, its confinement, and the words a shell would use
-//! when it can't start.
+//! Starting one command of a pipeline: its descriptors, its limits, its confinement, and the words
+//! a shell would use when it can't start.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -37,8 +37,8 @@ pub enum Failure {
     Unsafe(String),
 }
 
-/// Steps of the child before it becomes the command, told apart in the one number that the standard library carries
-/// from a failed child to its parent.
+/// Steps of the child before it becomes the command, told apart in the one number that the standard
+/// library carries from a failed child to its parent.
 #[derive(Clone, Copy)]
 enum Setup {
     Session = 1,
@@ -48,7 +48,8 @@ enum Setup {
     Redirection = 5,
 }
 
-/// The number of the system's own error lies below the step, and the number of a redirection above it.
+/// The number of the system's own error lies below the step, and the number of a redirection above
+/// it.
 const SETUP_SHIFT: u32 = 12;
 const PLACE_SHIFT: u32 = 16;
 
@@ -66,8 +67,8 @@ fn at_place(setup: Setup, place: usize) -> impl FnOnce(io::Error) -> io::Error {
 
 /// Starts a command. Its process heads a session and group of its own, and dies with this process.
 ///
-/// With a fence the child joins its namespaces and starts a sibling there, which becomes the command: a process never
-/// changes its own process namespace, only that of the children to come.
+/// With a fence the child joins its namespaces and starts a sibling there, which becomes the
+/// command: a process never changes its own process namespace, only that of the children to come.
 pub fn spawn(
     stage: &Stage,
     descriptors: Descriptors,
@@ -108,8 +109,9 @@ pub fn spawn(
     let (own_folder, redirections) = (folder.clone(), stage.redirections.clone());
     let (read, write) = (spec.readable(), spec.policy.write.clone());
     let view = stage.view();
-    // SAFETY: the closure runs in the forked child only, before it becomes the command. This process has a single
-    // thread, so the child has a whole heap and no lock held by a thread that did not survive the fork.
+    // SAFETY: the closure runs in the forked child only, before it becomes the command. This
+    // process has a single thread, so the child has a whole heap and no lock held by a thread that
+    // did not survive the fork.
     unsafe {
         command.pre_exec(move || {
             if confinement.join(view).map_err(during(Setup::Confinement))? {
@@ -128,7 +130,8 @@ pub fn spawn(
             }
             close_on_exec();
             if let Some(number) = channel {
-                // SAFETY: the number is that of the descriptor, which this process keeps open as long as the plan runs.
+                // SAFETY: the number is that of the descriptor, which this process keeps open as
+                // long as the plan runs.
                 let channel = BorrowedFd::borrow_raw(number);
                 rustix::io::fcntl_setfd(channel, FdFlags::empty())?;
             }
@@ -156,11 +159,12 @@ pub fn spawn(
     }
 }
 
-/// Starts a process beside this one, within the namespaces that were joined, which goes on from here. This one tells its
-/// id and ends.
+/// Starts a process beside this one, within the namespaces that were joined, which goes on from
+/// here. This one tells its id and ends.
 fn go_on_as_sibling(told: &OwnedFd) -> io::Result<()> {
     let flags = libc::CLONE_PARENT | libc::SIGCHLD;
-    // SAFETY: as for `fork`: without a stack of its own the child goes on with a copy of this process.
+    // SAFETY: as for `fork`: without a stack of its own the child goes on with a copy of this
+    // process.
     match unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) } {
         0 => Ok(()),
         id => {
@@ -179,7 +183,8 @@ fn go_on_as_sibling(told: &OwnedFd) -> io::Result<()> {
 
 /// Nothing but the standard descriptors reaches the command, whoever left one open.
 fn close_on_exec() {
-    // SAFETY: it marks descriptors to be closed on exec; that of the standard library's own pipe is marked already.
+    // SAFETY: it marks descriptors to be closed on exec; that of the standard library's own pipe is
+    // marked already.
     unsafe {
         libc::syscall(
             libc::SYS_close_range,
@@ -193,8 +198,9 @@ fn close_on_exec() {
 fn start_session(parent: Option<Pid>) -> io::Result<()> {
     rustix::process::setsid()?;
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    // The parent may have died before the signal was asked for; then it would never come. Within a fence the parent has
-    // no number, and the first process inside, which ends with it as well, takes all others along.
+    // The parent may have died before the signal was asked for; then it would never come. Within a
+    // fence the parent has no number, and the first process inside, which ends with it as well,
+    // takes all others along.
     if parent.is_none() || rustix::process::getppid() == parent {
         Ok(())
     } else {
@@ -278,7 +284,8 @@ fn redirect(
 }
 
 fn duplicate(from: RawFd, to: RawFd) -> io::Result<()> {
-    // SAFETY: it replaces one of the three standard descriptors, which no value of this process owns.
+    // SAFETY: it replaces one of the three standard descriptors, which no value of this process
+    // owns.
     match unsafe { libc::dup2(from, to) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
@@ -287,9 +294,9 @@ fn duplicate(from: RawFd, to: RawFd) -> io::Result<()> {
 
 /// Opens the file of a redirection.
 ///
-/// The process is confined by now, where it can be. Where it can't, this still holds: the file is opened beneath the
-/// allowed folder by the kernel's own resolution, which no link, dot-dot or swap in between can leave. A kernel without
-/// `openat2` refuses.
+/// The process is confined by now, where it can be. Where it can't, this still holds: the file is
+/// opened beneath the allowed folder by the kernel's own resolution, which no link, dot-dot or swap
+/// in between can leave. A kernel without `openat2` refuses.
 pub fn open(path: &Path, flags: OFlags, roots: Option<&[PathBuf]>) -> io::Result<OwnedFd> {
     // Without O_NONBLOCK a named pipe would hold this process up until someone opens its other end.
     let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;

@@ -38,7 +38,8 @@ pub struct Spec {
     pub grace: Duration,
     /// What to keep of the standard output and the standard error.
     pub budgets: [Budget; 2],
-    /// What to keep of a third stream, which the commands find by [`CHANNEL_VARIABLE`]; without it they have none.
+    /// What to keep of a third stream, which the commands find by [`CHANNEL_VARIABLE`]; without it
+    /// they have none.
     pub channel: Option<Budget>,
     /// Resource limits.
     pub limits: Limits,
@@ -243,8 +244,8 @@ impl Spec {
     }
 }
 
-/// The fields of a map, taken out one by one. One that is left over is an error: a newer library may have asked for
-/// a restriction that this program doesn't know.
+/// The fields of a map, taken out one by one. One that is left over is an error: a newer library
+/// may have asked for a restriction that this program doesn't know.
 struct Fields(HashMap<String, Term>);
 
 impl Fields {

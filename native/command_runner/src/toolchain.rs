@@ -1,6 +1,8 @@
-//! Where the programs of the person's `PATH` really lie, so that they can be read where home folders can't.
+//! Where the programs of the person's `PATH` really lie, so that they can be read where home
+//! folders can't.
 //!
-//! Nothing of this comes from the project: `PATH` and the variables of version managers are those of the BEAM.
+//! Nothing of this comes from the project: `PATH` and the variables of version managers are those
+//! of the BEAM.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -68,8 +70,8 @@ pub fn homes(environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
     found.into_iter().collect()
 }
 
-/// The folders and files that the programs of `PATH` need, outside of the system's own. Links in the places `writable`
-/// count for nothing: a command may have made them.
+/// The folders and files that the programs of `PATH` need, outside of the system's own. Links in
+/// the places `writable` count for nothing: a command may have made them.
 pub fn find(
     environment: &[(OsString, OsString)],
     homes: &[PathBuf],
@@ -112,8 +114,9 @@ pub fn find(
     found.into_iter().collect()
 }
 
-/// Takes the folders off `PATH` that commands may write. A file of the project that is named like a program would be taken
-/// for it otherwise, and one that is named `git` for git, which alone may write git's folder.
+/// Takes the folders off `PATH` that commands may write. A file of the project that is named like a
+/// program would be taken for it otherwise, and one that is named `git` for git, which alone may
+/// write git's folder.
 pub fn leave_out_writable(environment: &mut [(OsString, OsString)], write: &[PathBuf]) {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let write: Vec<PathBuf> = write.iter().map(|path| real(path)).collect();
@@ -128,8 +131,9 @@ pub fn leave_out_writable(environment: &mut [(OsString, OsString)], write: &[Pat
     }
 }
 
-/// Where the home can't be replaced by an empty one at its place, its variable leads to another folder, and those of
-/// version managers and package managers to what they find beside the home otherwise.
+/// Where the home can't be replaced by an empty one at its place, its variable leads to another
+/// folder, and those of version managers and package managers to what they find beside the home
+/// otherwise.
 pub fn replace_home(environment: &mut Vec<(OsString, OsString)>, homes: &[PathBuf], own: &Path) {
     let beside = [("CARGO_HOME", ".cargo"), ("MIX_HOME", ".mix")];
     for home in homes {
@@ -163,7 +167,8 @@ fn links(folder: &Path, homes: &[PathBuf], writable: &[PathBuf], found: &mut BTr
     }
 }
 
-/// The folder around `bin`, where libraries lie beside programs; of a home or its `.local`, `bin` alone.
+/// The folder around `bin`, where libraries lie beside programs; of a home or its `.local`, `bin`
+/// alone.
 fn installation(program: &Path, homes: &[PathBuf]) -> Option<PathBuf> {
     let folder = program.parent()?;
     let around = folder.parent()?;

@@ -1,11 +1,12 @@
 //! The process tree below this process: who is in it, and how all of it ends.
 //!
-//! This process is a *subreaper*: when a process anywhere below it loses its parent, the kernel makes it a child of
-//! this one, whatever sessions or groups it changed to. So the tree is over exactly when there is no child left, and
-//! a loop that kills and reaps children until then reaches double forks and `setsid` escapees alike.
+//! This process is a *subreaper*: when a process anywhere below it loses its parent, the kernel
+//! makes it a child of this one, whatever sessions or groups it changed to. So the tree is over
+//! exactly when there is no child left, and a loop that kills and reaps children until then reaches
+//! double forks and `setsid` escapees alike.
 //!
-//! Only children are signalled, never ids read from elsewhere: an id can't be taken over by a stranger before its
-//! parent, this process, has reaped it.
+//! Only children are signalled, never ids read from elsewhere: an id can't be taken over by a
+//! stranger before its parent, this process, has reaped it.
 
 use std::fs;
 use std::io;
@@ -34,9 +35,9 @@ pub fn reap(mut ended: impl FnMut(Pid, WaitStatus)) -> bool {
 
 /// Signals every child that is chosen, and each one's process group with it.
 ///
-/// A group is signalled by the kernel in one step that no `fork` inside it can slip past, so a fork bomb that stays
-/// in its group ends at once. Groups below this process never hold strangers: each command starts in a session of
-/// its own, and groups don't cross sessions.
+/// A group is signalled by the kernel in one step that no `fork` inside it can slip past, so a fork
+/// bomb that stays in its group ends at once. Groups below this process never hold strangers: each
+/// command starts in a session of its own, and groups don't cross sessions.
 pub fn signal(signal: Signal, mut chosen: impl FnMut(Pid) -> bool) {
     let own = rustix::process::getpgrp();
     for child in children().into_iter().filter(|child| chosen(*child)) {
@@ -52,8 +53,8 @@ pub fn signal(signal: Signal, mut chosen: impl FnMut(Pid) -> bool) {
     }
 }
 
-/// The children of this process. A child that ends while the list is read can hide another, so callers ask until
-/// [`reap`] says that none is left.
+/// The children of this process. A child that ends while the list is read can hide another, so
+/// callers ask until [`reap`] says that none is left.
 pub fn children() -> Vec<Pid> {
     match fs::read_to_string("/proc/thread-self/children") {
         Ok(list) => list

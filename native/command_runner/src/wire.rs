@@ -1,8 +1,9 @@
 //! Frames and terms as the BEAM speaks them on a port.
 //!
-//! Messages travel with a four-byte length in front (`{:packet, 4}`) and hold one term in the external term format.
-//! Elixir has no JSON before 1.18, while every release writes and reads this format by itself; a spec needs only its
-//! small subset of integers, binaries, atoms, lists, tuples and maps. Everything else is refused.
+//! Messages travel with a four-byte length in front (`{:packet, 4}`) and hold one term in the
+//! external term format. Elixir has no JSON before 1.18, while every release writes and reads this
+//! format by itself; a spec needs only its small subset of integers, binaries, atoms, lists, tuples
+//! and maps. Everything else is refused.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,7 +11,8 @@ use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 
-/// A frame above this size is refused: no spec comes near it, and a length gone wrong must not allocate gigabytes.
+/// A frame above this size is refused: no spec comes near it, and a length gone wrong must not
+/// allocate gigabytes.
 pub const MAX_FRAME: usize = 16 * 1024 * 1024;
 
 /// Specs nest six levels deep; the reader recurses, so it needs a bound of its own.
@@ -68,7 +70,8 @@ impl Term {
         Self::Atom("nil".to_owned())
     }
 
-    /// A map whose keys are binaries, so that the reader on the other side never makes atoms from them.
+    /// A map whose keys are binaries, so that the reader on the other side never makes atoms from
+    /// them.
     pub fn map<const N: usize>(fields: [(&str, Term); N]) -> Self {
         Self::Map(
             fields
@@ -122,7 +125,8 @@ fn atom(bytes: &[u8]) -> Result<Term, String> {
 }
 
 fn terms(input: &mut &[u8], count: usize, depth: usize) -> Result<Vec<Term>, String> {
-    // Each term takes at least one byte: a count beyond that is a lie, found before memory is reserved for it.
+    // Each term takes at least one byte: a count beyond that is a lie, found before memory is
+    // reserved for it.
     if count > input.len() {
         return Err("term is cut short".to_owned());
     }
@@ -306,7 +310,8 @@ impl FrameReader {
     }
 }
 
-/// Frames on their way to the BEAM. Nothing is sent unasked except one start and one end, so this stays small.
+/// Frames on their way to the BEAM. Nothing is sent unasked except one start and one end, so this
+/// stays small.
 #[derive(Default)]
 pub struct FrameWriter {
     buffer: VecDeque<u8>,
@@ -366,7 +371,8 @@ mod tests {
 
     #[test]
     fn reads_what_the_beam_writes() {
-        // :erlang.term_to_binary(%{a: [80, 443], b: [1, 2]}) on OTP 25: old atom tags, a byte list as a string.
+        // :erlang.term_to_binary(%{a: [80, 443], b: [1, 2]}) on OTP 25: old atom tags, a byte list
+        // as a string.
         let bytes = [
             131, 116, 0, 0, 0, 2, 100, 0, 1, 97, 108, 0, 0, 0, 2, 97, 80, 98, 0, 0, 1, 187, 106,
             100, 0, 1, 98, 107, 0, 2, 1, 2,

@@ -1,8 +1,8 @@
 //! The inner of the two processes: starts the commands, keeps their output, and ends their tree.
 //!
-//! One thread, one `poll`. The life of a plan is `Phase`: it runs; then, for whatever reason, what is left of its
-//! tree is asked to end, then killed; then the report goes out. The tree is ended after a normal end, too: a process
-//! left behind would hold the pipes, or run on unseen.
+//! One thread, one `poll`. The life of a plan is `Phase`: it runs; then, for whatever reason, what
+//! is left of its tree is asked to end, then killed; then the report goes out. The tree is ended
+//! after a normal end, too: a process left behind would hold the pipes, or run on unseen.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -32,18 +32,20 @@ use crate::toolchain;
 use crate::tree;
 use crate::wire::{FrameReader, FrameWriter, Input, Term};
 
-/// The exit status of a worker that could not do its work; a command's own status travels in the report.
+/// The exit status of a worker that could not do its work; a command's own status travels in the
+/// report.
 pub const FAILED: u8 = 70;
 
-/// What a process left over after a normal end gets to end by itself. A service that a test started may want to
-/// write its state; a stray `sleep` must not hold the result up for the whole grace time.
+/// What a process left over after a normal end gets to end by itself. A service that a test started
+/// may want to write its state; a stray `sleep` must not hold the result up for the whole grace
+/// time.
 const GRACE_AFTER_END: Duration = Duration::from_millis(500);
 
 /// How often to look for orphans that came from deeper in the tree: their coming makes no signal.
 const TICK: Duration = Duration::from_millis(10);
 
-/// A killed process is gone in microseconds, but for one that waits for a device. Past this, the report names the
-/// number left and the guard goes on waiting for them.
+/// A killed process is gone in microseconds, but for one that waits for a device. Past this, the
+/// report names the number left and the guard goes on waiting for them.
 const KILL_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Reads from each stream before the others get their turn.
@@ -263,8 +265,8 @@ fn set_nonblocking(descriptor: impl std::os::fd::AsFd) -> io::Result<()> {
     )?)
 }
 
-/// Confines, and arranges what depends on how it could be done: where temporary files go, who commits, what is compared
-/// afterwards.
+/// Confines, and arranges what depends on how it could be done: where temporary files go, who
+/// commits, what is compared afterwards.
 fn confine(
     spec: &mut Spec,
     scratch: &Scratch,
@@ -315,8 +317,8 @@ fn confine(
     if spec.policy.mode != Mode::Off {
         spec.add_to_git(&repositories.identity);
     }
-    // Within the fence mounts hold all but what git is given to write, and a folder around what is named: that can be
-    // moved away with it.
+    // Within the fence mounts hold all but what git is given to write, and a folder around what is
+    // named: that can be moved away with it.
     let mut compared = repositories.named;
     if !fenced || runs_git {
         compared.extend(repositories.control);
@@ -506,14 +508,16 @@ impl Job {
             _ if !alive => self.phase = Phase::Over,
             Phase::Asked { until, .. } if now < *until && self.confinement.fence().is_some() => {
                 if let Some(fence) = self.confinement.fence() {
-                    // Stages are below this process, not below the first one inside, which waits for the others.
+                    // Stages are below this process, not below the first one inside, which waits
+                    // for the others.
                     if tree::children() == [fence.init()] {
                         fence.release();
                     }
                 }
             }
             Phase::Asked { until, asked } if now < *until => {
-                // Once each: those that become orphans by the end of others are asked when they are seen.
+                // Once each: those that become orphans by the end of others are asked when they are
+                // seen.
                 let mut fresh = HashSet::new();
                 tree::signal(Signal::TERM, |pid| {
                     !asked.contains(&pid) && fresh.insert(pid)
@@ -590,8 +594,8 @@ impl Job {
 
     /// What there is to tell once the tree is gone.
     fn report(mut self) -> Term {
-        // Whatever the dead wrote is in the pipes by now. A pipe need not end: its writing end may have been passed
-        // to a process outside the tree.
+        // Whatever the dead wrote is in the pipes by now. A pipe need not end: its writing end may
+        // have been passed to a process outside the tree.
         self.read_output();
         self.captures.iter_mut().for_each(Capture::finish);
         let put_back = self

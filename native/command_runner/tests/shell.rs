@@ -1,4 +1,5 @@
-//! Lines that the policy accepts, run by the runner and by bash: the same output, the same exit code, the same files.
+//! Lines that the policy accepts, run by the runner and by bash: the same output, the same exit
+//! code, the same files.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
@@ -136,7 +137,8 @@ fn text(report: &Term, name: &str) -> String {
     }
 }
 
-/// What the runner makes of a line; none when a command was not run because the line was judged for another course of it.
+/// What the runner makes of a line; none when a command was not run because the line was judged for
+/// another course of it.
 fn run(line: &str, name: &str) -> Result<Option<(Done, String)>, String> {
     let folder = Folder::new(name);
     let spec = spec(&folder.0, line)?;

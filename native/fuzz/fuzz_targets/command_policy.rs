@@ -16,7 +16,8 @@ use security_core::path_boundary::lexical::check_relative;
 
 static POLICY: OnceLock<CommandPolicy> = OnceLock::new();
 
-/// True when a dollar sign stands before what a shell would put a value in for; before anything else it is itself.
+/// True when a dollar sign stands before what a shell would put a value in for; before anything
+/// else it is itself.
 fn expands(line: &str) -> bool {
     let after = line.split('$').skip(1);
     after.into_iter().any(|rest| {

@@ -19,7 +19,8 @@ fuzz_target!(|text: &str| {
             arguments.iter().all(|a| !a.bytes().any(|b| b < 0x20)),
             "a control character passed"
         );
-        // Each task is reachable with any environment that is allowed at all, and the answer does not change.
+        // Each task is reachable with any environment that is allowed at all, and the answer does
+        // not change.
         assert!(policy.check(task, &arguments, Some("test")).is_ok());
     }
     if policy.check_in(List::Wide, task, &arguments, None).is_ok() {

@@ -1,4 +1,5 @@
-//! What this program and the tools' VM say to each other: JSON, each message behind its length in four bytes.
+//! What this program and the tools' VM say to each other: JSON, each message behind its length in
+//! four bytes.
 
 use std::io;
 use std::path::PathBuf;
@@ -151,7 +152,8 @@ impl Channel {
         self.framed.send(Bytes::from(frame)).await
     }
 
-    /// The next message; `None` once the VM has hung up. May be dropped while it waits, without losing anything.
+    /// The next message; `None` once the VM has hung up. May be dropped while it waits, without
+    /// losing anything.
     pub async fn next(&mut self) -> Option<io::Result<FromVm>> {
         let frame = self.framed.next().await?;
         Some(frame.and_then(|frame| serde_json::from_slice(&frame).map_err(io::Error::from)))

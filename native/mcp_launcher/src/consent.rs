@@ -1,9 +1,10 @@
 //! A question to the person at the client, in both eras of the protocol.
 //!
-//! What is asked comes from the tools' VM, which parsed the call. Here it is brought to the person: by a request during the
-//! call where the client declared that it can (`elicitation/create`), and in the newer era by an answer that wants input, after
-//! which the client makes the call again. A question of that era is known by a handle that nobody can guess; what it is bound
-//! to stays in this process, so that it serves once, for this session, tool and arguments, and for a while.
+//! What is asked comes from the tools' VM, which parsed the call. Here it is brought to the person:
+//! by a request during the call where the client declared that it can (`elicitation/create`), and
+//! in the newer era by an answer that wants input, after which the client makes the call again. A
+//! question of that era is known by a handle that nobody can guess; what it is bound to stays in
+//! this process, so that it serves once, for this session, tool and arguments, and for a while.
 
 use std::fs::File;
 use std::io::{self, Read};

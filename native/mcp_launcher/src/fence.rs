@@ -1,6 +1,7 @@
 //! What keeps commands in on this machine, told to the client and to the person at the start.
 //!
-//! It is found out by really running a command, as the tools' VM finds it out for itself; nothing is decided here.
+//! It is found out by really running a command, as the tools' VM finds it out for itself; nothing
+//! is decided here.
 
 use std::io;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! One server at a time compiles a project: Elixir has no lock of its own for that before 1.18.
 //!
-//! The lock is a file of the person's, outside the project, so that nothing in the fence can hold or remove it. The kernel
-//! lets go of it when this program ends.
+//! The lock is a file of the person's, outside the project, so that nothing in the fence can hold
+//! or remove it. The kernel lets go of it when this program ends.
 
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io;
@@ -12,7 +12,8 @@ use std::time::Duration;
 /// How often it is looked whether the other is done.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Waits until no other server compiles the project, and holds the lock as long as the file is open.
+/// Waits until no other server compiles the project, and holds the lock as long as the file is
+/// open.
 pub async fn take(project: PathBuf) -> io::Result<File> {
     let file = open(&folder()?, &project)?;
     loop {
@@ -48,7 +49,8 @@ fn open(folder: &Path, project: &Path) -> io::Result<File> {
         .open(folder.join(name(&project)))
 }
 
-/// The same in every version of this program (FNV-1a). Two projects of one name cost a wait and nothing else.
+/// The same in every version of this program (FNV-1a). Two projects of one name cost a wait and
+/// nothing else.
 fn name(project: &Path) -> String {
     let bytes = project.as_os_str().as_encoded_bytes();
     let digest = bytes

@@ -6,9 +6,10 @@
 //!                               └─ what the VM and its children print goes to stderr
 //! ```
 //!
-//! Mix compiles and prints before any task of it runs, so a VM can't own the client's channel, nor answer at once. This
-//! program can: it knows the tools from a file made when the library was compiled, and answers everything but calls by
-//! itself. Calls wait until the project has started, and go to its VM.
+//! Mix compiles and prints before any task of it runs, so a VM can't own the client's channel, nor
+//! answer at once. This program can: it knows the tools from a file made when the library was
+//! compiled, and answers everything but calls by itself. Calls wait until the project has started,
+//! and go to its VM.
 
 mod catalog;
 mod channel;
@@ -37,7 +38,8 @@ use server::Server;
 use stdio::Stdio;
 use tools::{Stopper, Tools};
 
-/// How long the VM has to end by itself once the client is gone. Clients wait two seconds before they signal.
+/// How long the VM has to end by itself once the client is gone. Clients wait two seconds before
+/// they signal.
 const GRACE: Duration = Duration::from_millis(1_500);
 /// The same after a signal: the sender will not wait long.
 const GRACE_AFTER_SIGNAL: Duration = Duration::from_millis(500);

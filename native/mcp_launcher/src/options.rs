@@ -24,7 +24,8 @@ pub struct Options {
     pub path: Option<String>,
     /// Whether a denied call may ask the person at the client.
     pub ask: bool,
-    /// Everything else: tier, consents and the like are understood, and checked, by the VM that runs the tools.
+    /// Everything else: tier, consents and the like are understood, and checked, by the VM that
+    /// runs the tools.
     pub serve: Vec<String>,
 }
 
@@ -77,7 +78,8 @@ impl Options {
     }
 }
 
-/// What the session may do, as far as it is told to a client at its start. The tools' VM checks it, and holds it.
+/// What the session may do, as far as it is told to a client at its start. The tools' VM checks it,
+/// and holds it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Session {
     /// The tier granted.

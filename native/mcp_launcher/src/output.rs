@@ -1,4 +1,5 @@
-//! What the VM and its children print: passed on to standard error, the end of it kept for messages.
+//! What the VM and its children print: passed on to standard error, the end of it kept for
+//! messages.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -11,8 +12,8 @@ use tokio::sync::mpsc;
 
 /// How much is kept.
 const KEPT: usize = 4 * 1024;
-/// How many chunks may wait for a client that does not read standard error. More are dropped: the VM must not come to a
-/// halt because nobody reads its log.
+/// How many chunks may wait for a client that does not read standard error. More are dropped: the
+/// VM must not come to a halt because nobody reads its log.
 const WAITING: usize = 64;
 /// The longest line shown as progress, in characters.
 const LINE: usize = 200;

@@ -1,7 +1,7 @@
 //! What this program answers to a client.
 //!
-//! The SDK knows both eras of the protocol and chooses by message; this says what is offered, and takes calls to the
-//! VM that runs the tools.
+//! The SDK knows both eras of the protocol and chooses by message; this says what is offered, and
+//! takes calls to the VM that runs the tools.
 
 use std::time::Duration;
 
@@ -26,8 +26,8 @@ use crate::tools::{Call, Tools, Work};
 
 /// Calls that may run at once. Rate limits, which a session's calls share, come long before.
 const MAX_CALLS: usize = 32;
-/// How long a call waits for the tools to start: clients give up on a call after 60 seconds, and a call that they gave
-/// up on tells them nothing.
+/// How long a call waits for the tools to start: clients give up on a call after 60 seconds, and a
+/// call that they gave up on tells them nothing.
 const PATIENCE: Duration = Duration::from_secs(45);
 /// How deep arguments may nest: what the VM reads, less what they travel in.
 const MAX_DEPTH: usize = 60;
@@ -55,8 +55,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// `instructions` are what a client is told at its start, `ask` whether a denied call may ask the person there. `ended`
-    /// is cancelled when the client is gone.
+    /// `instructions` are what a client is told at its start, `ask` whether a denied call may ask
+    /// the person there. `ended` is cancelled when the client is gone.
     pub fn new(
         catalog: Catalog,
         tools: Tools,
@@ -293,7 +293,8 @@ impl ServerHandler for Server {
         }
         let mut response = tokio::select! {
             response = self.perform(request, &context) => response,
-            // The call is dropped, and ended by that; of what is answered here nothing reaches the client.
+            // The call is dropped, and ended by that; of what is answered here nothing reaches the
+            // client.
             () = context.ct.cancelled() => return Err(gone()),
             () = self.ended.cancelled() => return Err(gone()),
         };

@@ -1,7 +1,8 @@
 //! The client's channel: one JSON message a line on standard input and output.
 //!
-//! The SDK's own transport keeps silent on what it can't read. This one says what is wrong, keeps lines that are no
-//! request from ending a session that has not begun, and tells everyone at once when the input is over.
+//! The SDK's own transport keeps silent on what it can't read. This one says what is wrong, keeps
+//! lines that are no request from ending a session that has not begun, and tells everyone at once
+//! when the input is over.
 
 use std::collections::HashSet;
 use std::io;
@@ -27,7 +28,8 @@ const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 const INVALID_PARAMS: i64 = -32602;
 
-/// What this server answers; a request for one of these that the SDK does not recognise has the wrong parameters.
+/// What this server answers; a request for one of these that the SDK does not recognise has the
+/// wrong parameters.
 const METHODS: [&str; 5] = [
     "initialize",
     "ping",
@@ -69,8 +71,8 @@ impl Stdio {
         }
     }
 
-    /// Never waits, so that a reader that is interrupted leaves no half of it: for a client that does not read, there is
-    /// nothing to complain to.
+    /// Never waits, so that a reader that is interrupted leaves no half of it: for a client that
+    /// does not read, there is nothing to complain to.
     fn complain(&self, message: &Value) {
         let _ = self.output.try_send((line(message), None));
     }
@@ -173,7 +175,8 @@ impl Transport<RoleServer> for Stdio {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            // A client that asks without reading the answers is not listened to any more, or they would fill the memory.
+            // A client that asks without reading the answers is not listened to any more, or they
+            // would fill the memory.
             let _ = self.output.reserve().await;
             match self.lines.next().await {
                 Some(Ok(line)) => match read(&line) {
@@ -207,8 +210,9 @@ impl Transport<RoleServer> for Stdio {
     }
 }
 
-/// What became of a call when the client left is of no use to it, and clients have been seen to fail by a message that comes
-/// while they close. Other answers still go out: whoever pipes requests in has left as soon as they are read.
+/// What became of a call when the client left is of no use to it, and clients have been seen to
+/// fail by a message that comes while they close. Other answers still go out: whoever pipes
+/// requests in has left as soon as they are read.
 fn tells_of_the_end(message: &TxJsonRpcMessage<RoleServer>) -> bool {
     matches!(message, JsonRpcMessage::Error(answer) if answer.error.code == ErrorCode::INTERNAL_ERROR)
 }

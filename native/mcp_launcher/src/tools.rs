@@ -1,7 +1,9 @@
-//! The VM that runs the tools: started with this program, started again by a call after it ended, and always ended with its
-//! tree. It lies beside this program, loads no code of the project, and starts the project's own VM in the fence.
+//! The VM that runs the tools: started with this program, started again by a call after it ended,
+//! and always ended with its tree. It lies beside this program, loads no code of the project, and
+//! starts the project's own VM in the fence.
 //!
-//! One task, the keeper, owns the VM and the channel to it. Others hold [`Tools`], through which they send it requests.
+//! One task, the keeper, owns the VM and the channel to it. Others hold [`Tools`], through which
+//! they send it requests.
 //!
 //! ```text
 //! none ──call──► starting ──ready──► ready
@@ -33,8 +35,8 @@ use crate::output::Output;
 
 /// How often waiting calls hear what the VM does.
 const TICK: Duration = Duration::from_secs(1);
-/// Clients may start a server with next to no environment. Without a locale, the VM takes the names of files for Latin-1, and
-/// finds none that has a letter outside of ASCII.
+/// Clients may start a server with next to no environment. Without a locale, the VM takes the names
+/// of files for Latin-1, and finds none that has a letter outside of ASCII.
 const LOCALE: [&str; 3] = ["LC_ALL", "LC_CTYPE", "LANG"];
 /// What would load other code into the VM, or make it a node.
 const FOREIGN: [&str; 5] = [
@@ -54,7 +56,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const PROVED: Duration = Duration::from_secs(60);
 /// What was printed last may still be in the pipe when the VM has ended.
 const LAST_WORDS: Duration = Duration::from_millis(50);
-/// How long what the VM leaves behind has to end by itself. Its commands are ended by their own runner, which sees it go.
+/// How long what the VM leaves behind has to end by itself. Its commands are ended by their own
+/// runner, which sees it go.
 const SETTLE: Duration = Duration::from_millis(300);
 /// How long the rest is killed for. It takes longer only where the kernel itself is stuck.
 const SWEEP: Duration = Duration::from_secs(3);
@@ -78,7 +81,8 @@ pub struct Stopper {
 }
 
 impl Stopper {
-    /// Ends the VM and everything below it, by force when `grace` is over. Returns when all of it is gone.
+    /// Ends the VM and everything below it, by force when `grace` is over. Returns when all of it
+    /// is gone.
     pub async fn stop(self, grace: Duration) {
         let _ = self.stop.send(grace);
         let _ = self.keeper.await;
@@ -189,7 +193,8 @@ struct Keeper {
     rest: Rest,
 }
 
-/// How long to wait before the VM is started again after ends that it gave no reason for: not once a second for ever.
+/// How long to wait before the VM is started again after ends that it gave no reason for: not once
+/// a second for ever.
 #[derive(Default)]
 struct Rest {
     pause: Duration,
@@ -498,7 +503,8 @@ impl Vm {
             .stdin(Stdio::null())
             .stdout(writer)
             .stderr(again)
-            // A group of its own: an interrupt typed at a terminal is for this program, which then ends the VM in order.
+            // A group of its own: an interrupt typed at a terminal is for this program, which then
+            // ends the VM in order.
             .process_group(0)
             .kill_on_drop(true);
         for name in FOREIGN {
@@ -551,7 +557,8 @@ impl Vm {
 #[cfg(target_os = "linux")]
 fn die_with_this_program(command: &mut Command) {
     use rustix::process::{Signal, set_parent_process_death_signal};
-    // SAFETY: between fork and exec the closure makes one system call, and touches no memory of its parent's.
+    // SAFETY: between fork and exec the closure makes one system call, and touches no memory of its
+    // parent's.
     unsafe {
         command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
     }
@@ -578,8 +585,8 @@ async fn sweep() {
 #[cfg(not(target_os = "linux"))]
 async fn sweep() {}
 
-/// Orphans of the VM's tree become this program's children; one that has ended stays in the table of processes until it is
-/// waited for. The VM itself is waited for elsewhere.
+/// Orphans of the VM's tree become this program's children; one that has ended stays in the table
+/// of processes until it is waited for. The VM itself is waited for elsewhere.
 #[cfg(target_os = "linux")]
 fn reap_orphans(vm: Option<u32>) {
     use rustix::process::{WaitOptions, waitpid};

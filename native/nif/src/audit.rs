@@ -15,7 +15,8 @@ use crate::atoms;
 use crate::core::Core;
 use crate::terms::{Budget, NORMAL, OverBudget, canonical};
 
-// Arguments beyond this are hashed up to no end on a dirty scheduler: they came in over the wire, so they are bounded there.
+// Arguments beyond this are hashed up to no end on a dirty scheduler: they came in over the wire,
+// so they are bounded there.
 const DIRTY: Budget = Budget {
     nodes: usize::MAX,
     bytes: usize::MAX,
@@ -54,7 +55,8 @@ fn status_atom(status: Status) -> Atom {
     }
 }
 
-/// What an entry is made of, as it crosses: `{session, tool, status, duration_us, args, confinement, of}`.
+/// What an entry is made of, as it crosses:
+/// `{session, tool, status, duration_us, args, confinement, of}`.
 #[derive(NifTuple)]
 struct Row<'a> {
     session: Binary<'a>,
@@ -87,7 +89,8 @@ fn append(core: &Core, row: &Row, args_hash: Option<ArgsHash>) -> NifResult<Opti
     }))
 }
 
-/// The entry's id; `{:unkept, id, text}` when it is not in the file; `:over` for the end of a call that has ended.
+/// The entry's id; `{:unkept, id, text}` when it is not in the file; `:over` for the end of a call
+/// that has ended.
 fn recorded<'a>(env: Env<'a>, recorded: Option<Recorded>) -> Term<'a> {
     match recorded {
         None => atoms::over().encode(env),
@@ -99,7 +102,8 @@ fn recorded<'a>(env: Env<'a>, recorded: Option<Recorded>) -> Term<'a> {
     }
 }
 
-/// As [`recorded`]; `:dirty` when the arguments are too large to hash here, `:trail` when there is a file to wait for.
+/// As [`recorded`]; `:dirty` when the arguments are too large to hash here, `:trail` when there is
+/// a file to wait for.
 #[rustler::nif]
 fn audit_append<'a>(env: Env<'a>, core: ResourceArc<Core>, row: Row<'a>) -> NifResult<Term<'a>> {
     match hash_of(&core, &row, NORMAL) {
@@ -134,7 +138,8 @@ fn audit_sync<'a>(env: Env<'a>, core: ResourceArc<Core>) -> Term<'a> {
     }
 }
 
-/// Checks a file with the chain's key: `{:ok, entries, head, torn_bytes}`, `{:damaged, text, entries, head}` or `{:error, text}`.
+/// Checks a file with the chain's key: `{:ok, entries, head, torn_bytes}`,
+/// `{:damaged, text, entries, head}` or `{:error, text}`.
 #[rustler::nif(schedule = "DirtyIo")]
 fn audit_verify_trail<'a>(env: Env<'a>, path: Binary<'a>, key: Binary<'a>) -> NifResult<Term<'a>> {
     let key = key.as_slice().try_into();

@@ -1,7 +1,9 @@
-//! Searches run on threads of their own, so that no scheduler, dirty or not, is held for their seconds.
+//! Searches run on threads of their own, so that no scheduler, dirty or not, is held for their
+//! seconds.
 //!
-//! A search that was started sends its caller exactly one message, `{:jido_code_search, ref, result}`,
-//! also when it was cancelled. It is cancelled by [`search_cancel`] and by its caller's death.
+//! A search that was started sends its caller exactly one message,
+//! `{:jido_code_search, ref, result}`, also when it was cancelled. It is cancelled by
+//! [`search_cancel`] and by its caller's death.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -51,8 +53,8 @@ mod atoms {
     }
 }
 
-/// A search that runs. Its thread holds a reference too: were the caller's the last one, the monitor would
-/// end with the caller's next garbage collection.
+/// A search that runs. Its thread holds a reference too: were the caller's the last one, the
+/// monitor would end with the caller's next garbage collection.
 pub struct Running(CancelToken);
 
 #[rustler::resource_impl]
@@ -101,8 +103,8 @@ struct Answer {
     unsafe_rules: u64,
 }
 
-/// `{:ok, handle}`, or `{:error, :busy}` when no thread can be had. Starting a thread takes microseconds, but
-/// how many is the kernel's affair.
+/// `{:ok, handle}`, or `{:error, :busy}` when no thread can be had. Starting a thread takes
+/// microseconds, but how many is the kernel's affair.
 #[rustler::nif(schedule = "DirtyIo")]
 fn search_start<'a>(env: Env<'a>, reference: Reference<'a>, request: Request<'a>) -> Term<'a> {
     let timeout = Duration::from_millis(request.timeout_ms);
@@ -111,8 +113,8 @@ fn search_start<'a>(env: Env<'a>, reference: Reference<'a>, request: Request<'a>
     let caller = env.pid();
     let mut message_env = OwnedEnv::new();
     let reference = message_env.save(reference);
-    // The caller runs, so it is alive; a monitor that fails all the same must not leave a search that
-    // nobody ends.
+    // The caller runs, so it is alive; a monitor that fails all the same must not leave a search
+    // that nobody ends.
     if env.monitor(&running, &caller).is_none() {
         return (atoms::error(), atoms::internal()).encode(env);
     }

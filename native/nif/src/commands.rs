@@ -19,8 +19,8 @@ pub struct Commands(CommandPolicy);
 #[rustler::resource_impl]
 impl Resource for Commands {}
 
-/// The built-in commands with this policy for `mix`, and further ones by name: any arguments, as long as paths among them stay in
-/// the project.
+/// The built-in commands with this policy for `mix`, and further ones by name: any arguments, as
+/// long as paths among them stay in the project.
 #[rustler::nif(schedule = "DirtyCpu")]
 fn command_policy_new(
     mix: ResourceArc<Policy>,
@@ -69,9 +69,11 @@ struct Judged<'a> {
     shown: String,
 }
 
-/// `{:ok, judged}`, `{:denied, denial}`, or `{:error, kind, message}` for what the disk says against it.
+/// `{:ok, judged}`, `{:denied, denial}`, or `{:error, kind, message}` for what the disk says
+/// against it.
 ///
-/// With `aliases`, a Mix task that is on no list is left for the caller to judge by the project's aliases.
+/// With `aliases`, a Mix task that is on no list is left for the caller to judge by the project's
+/// aliases.
 #[rustler::nif(schedule = "DirtyIo")]
 fn command_plan<'a>(
     env: Env<'a>,

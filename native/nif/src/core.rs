@@ -187,8 +187,8 @@ fn core_put_policy<'a>(env: Env<'a>, core: ResourceArc<Core>, settings: Settings
     }
 }
 
-/// `collected`, values and cookies, replaces what was collected before, or is `:keep`; `registered` is added to what was
-/// registered.
+/// `collected`, values and cookies, replaces what was collected before, or is `:keep`; `registered`
+/// is added to what was registered.
 #[rustler::nif(schedule = "DirtyCpu")]
 fn core_put_known(
     core: ResourceArc<Core>,

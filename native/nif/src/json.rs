@@ -5,11 +5,12 @@ use serde_json::{Map, Number, Value};
 
 use crate::atoms;
 
-/// How deep a document may nest. Both directions recurse, and native stacks hold some hundred levels.
+/// How deep a document may nest. Both directions recurse, and native stacks hold some hundred
+/// levels.
 const MAX_DEPTH: usize = 64;
 
-/// The document as terms: maps with string keys, no atom made but `true`, `false` and `nil`. `{:error, message}` says where and
-/// why it is no JSON, or that it nests too deep.
+/// The document as terms: maps with string keys, no atom made but `true`, `false` and `nil`.
+/// `{:error, message}` says where and why it is no JSON, or that it nests too deep.
 #[rustler::nif(schedule = "DirtyCpu")]
 fn json_decode<'a>(env: Env<'a>, document: Binary<'a>) -> Term<'a> {
     let failed = |message: String| (atoms::error(), message).encode(env);

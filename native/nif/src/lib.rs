@@ -1,7 +1,8 @@
-//! Glue between Erlang terms and the pure crates: decode, call, encode, and which scheduler does it.
+//! Glue between Erlang terms and the pure crates: decode, call, encode, and which scheduler does
+//! it.
 //!
-//! No decision is made here. What a term can't express is refused with `badarg`; a panic is caught by rustler and becomes an
-//! Erlang error, which every caller turns into a denial or a redaction.
+//! No decision is made here. What a term can't express is refused with `badarg`; a panic is caught
+//! by rustler and becomes an Erlang error, which every caller turns into a denial or a redaction.
 
 mod audit;
 mod code_search;
@@ -83,7 +84,8 @@ mod atoms {
     }
 }
 
-// The default hook prints a panic's message, and a message may hold input. rustler reports the panic to the caller anyway.
+// The default hook prints a panic's message, and a message may hold input. rustler reports the
+// panic to the caller anyway.
 fn load(_env: Env, _info: Term) -> bool {
     std::panic::set_hook(Box::new(|_panic| {}));
     true

@@ -12,8 +12,8 @@ fn rate((limit, window_ms): (u64, u64)) -> NifResult<Rate> {
     Rate::new(limit, window_ms).map_err(|_| rustler::Error::BadArg)
 }
 
-/// The decision on one call, or a part of it. `:unknown_tool` when nobody has classified the tool: the caller then asks again
-/// with a tier.
+/// The decision on one call, or a part of it. `:unknown_tool` when nobody has classified the tool:
+/// the caller then asks again with a tier.
 #[allow(clippy::too_many_arguments)] // one call decides: what it takes crosses once
 #[rustler::nif]
 fn decide<'a>(
@@ -140,7 +140,8 @@ fn rate_cleanup(core: ResourceArc<Core>, max_age_ms: u64) -> u64 {
     core.decider.limiter().cleanup(max_age_ms) as u64
 }
 
-/// Drops the keys that no window counts any more; changes no answer. Locks are held for one step at a time.
+/// Drops the keys that no window counts any more; changes no answer. Locks are held for one step at
+/// a time.
 #[rustler::nif(schedule = "DirtyCpu")]
 fn rate_sweep(core: ResourceArc<Core>) -> u64 {
     let limiter = core.decider.limiter();

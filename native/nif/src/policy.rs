@@ -23,7 +23,8 @@ pub struct Policy(pub MixPolicy);
 #[rustler::resource_impl]
 impl Resource for Policy {}
 
-/// Tasks with their options, `nil` for "any option, paths checked"; options with the kind of their value.
+/// Tasks with their options, `nil` for "any option, paths checked"; options with the kind of their
+/// value.
 type Tasks = Vec<(String, Option<Vec<(String, Atom)>>)>;
 
 #[derive(NifMap)]
@@ -63,7 +64,8 @@ fn grammar(name: String, options: Option<Vec<(String, Atom)>>) -> NifResult<Task
             positional: Positional::None,
         },
     };
-    // What a user's task does is not known: it is taken to compile, so that aliases of `compile` are judged with it.
+    // What a user's task does is not known: it is taken to compile, so that aliases of `compile`
+    // are judged with it.
     Ok(TaskGrammar {
         name: name.into(),
         arguments,
@@ -138,7 +140,8 @@ fn mix_policy_check_dirty<'a>(
     check(env, &policy, task, &arguments, mix_env)
 }
 
-/// What a call runs in a project with these aliases: `{:ok, [{task, args, alias}]}`. A step that is `nil` is a function.
+/// What a call runs in a project with these aliases: `{:ok, [{task, args, alias}]}`. A step that is
+/// `nil` is a function.
 #[rustler::nif(schedule = "DirtyCpu")]
 fn mix_policy_expand<'a>(
     env: Env<'a>,

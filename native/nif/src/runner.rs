@@ -1,13 +1,15 @@
 //! The command runner's program, kept where no command can replace it.
 //!
-//! Commands are held to the project's folder, and the library may lie inside of it: what lies on the disk when a command is
-//! started may not be what was built. So the program is taken into memory once, sealed, and started from there.
+//! Commands are held to the project's folder, and the library may lie inside of it: what lies on
+//! the disk when a command is started may not be what was built. So the program is taken into
+//! memory once, sealed, and started from there.
 
 use rustler::{Binary, Encoder, Env, Term};
 
 use crate::atoms;
 
-/// Takes the program at `path` into memory. `{:ok, path}` names it there, for as long as this VM lives; `{:error, text}`.
+/// Takes the program at `path` into memory. `{:ok, path}` names it there, for as long as this VM
+/// lives; `{:error, text}`.
 #[rustler::nif(schedule = "DirtyIo")]
 fn command_runner_keep<'a>(env: Env<'a>, path: Binary) -> Term<'a> {
     match keep(path.as_slice()) {

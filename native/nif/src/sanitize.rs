@@ -1,4 +1,5 @@
-//! Redaction of terms: how the core looks into Erlang's terms and makes them anew. What goes is decided there.
+//! Redaction of terms: how the core looks into Erlang's terms and makes them anew. What goes is
+//! decided there.
 
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ use security_core::sanitizer::terms::{Beyond, Budget, Kind, Outcome, Replaced, T
 use crate::atoms;
 use crate::core::{Core, Known};
 
-/// Hostile text costs more per byte than ordinary text; this much stays well under a millisecond even so.
+/// Hostile text costs more per byte than ordinary text; this much stays well under a millisecond
+/// even so.
 const NORMAL: Budget = Budget {
     nodes: 1_000,
     bytes: 4 * 1024,
@@ -25,7 +27,8 @@ const DIRTY: Budget = Budget {
 
 /// What the VM calls an atom by; no other has the same, as long as the VM lives.
 fn number(atom: Term) -> u64 {
-    // SAFETY: the handle is one machine word in a transparent structure, any word is a `usize`, and nothing is done with it.
+    // SAFETY: the handle is one machine word in a transparent structure, any word is a `usize`, and
+    // nothing is done with it.
     let word: usize = unsafe { std::mem::transmute(atom.as_c_arg()) };
     word as u64
 }

@@ -1,4 +1,5 @@
-//! Terms as bytes and as sizes, walked with an explicit stack: native stacks are small, and terms nest as deep as they like.
+//! Terms as bytes and as sizes, walked with an explicit stack: native stacks are small, and terms
+//! nest as deep as they like.
 
 use rustler::{Binary, MapIterator, Term, TermType};
 
@@ -19,8 +20,8 @@ enum Step<'a> {
     Mark(u8),
 }
 
-/// Writes a term so that equal terms have equal bytes, whatever the order in which a map holds its keys, and different terms
-/// different bytes.
+/// Writes a term so that equal terms have equal bytes, whatever the order in which a map holds its
+/// keys, and different terms different bytes.
 pub fn canonical(term: Term, mut budget: Budget) -> Result<Vec<u8>, OverBudget> {
     let mut out = Vec::with_capacity(256);
     let mut steps = vec![Step::Visit(term)];
@@ -90,7 +91,8 @@ fn write_map<'a>(
     }
     out.push(b'{');
     out.extend_from_slice(&(size as u64).to_be_bytes());
-    // Keys are written to the end of the buffer as they come, and moved into order once all of them stand there.
+    // Keys are written to the end of the buffer as they come, and moved into order once all of them
+    // stand there.
     let start = out.len();
     let mut pairs: Vec<(usize, usize, Term)> = Vec::with_capacity(size);
     for (key, value) in MapIterator::new(term).into_iter().flatten() {
@@ -129,7 +131,8 @@ fn write_bytes(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// A map's key, or anything that is not walked: by its content where that is cheap, else in the external format.
+/// A map's key, or anything that is not walked: by its content where that is cheap, else in the
+/// external format.
 fn write_scalar(term: Term, out: &mut Vec<u8>, budget: &mut Budget) -> Result<(), OverBudget> {
     if let Ok(binary) = Binary::from_term(term) {
         spend(budget, binary.len())?;
@@ -145,7 +148,8 @@ fn write_scalar(term: Term, out: &mut Vec<u8>, budget: &mut Budget) -> Result<()
             term.atom_to_string().unwrap_or_default().as_bytes(),
         );
     } else {
-        // A key that is itself a structure: bounded by its size on the heap before it is written out.
+        // A key that is itself a structure: bounded by its size on the heap before it is written
+        // out.
         let words = size_within(term, budget.bytes / 8, Some(budget.nodes)).ok_or(OverBudget)?;
         spend(budget, words * 8)?;
         write_bytes(out, b't', term.to_binary().as_slice());
@@ -153,7 +157,8 @@ fn write_scalar(term: Term, out: &mut Vec<u8>, budget: &mut Budget) -> Result<()
     Ok(())
 }
 
-/// Words that a copy of the term takes on a heap, if they are at most `limit` and there are at most `nodes` nodes.
+/// Words that a copy of the term takes on a heap, if they are at most `limit` and there are at most
+/// `nodes` nodes.
 ///
 /// Shared parts count as often as they are reached, since a copy unfolds them.
 pub fn size_within(term: Term, limit: usize, nodes: Option<usize>) -> Option<usize> {

@@ -1,8 +1,8 @@
 //! What a decision and an audit entry cost: `cargo bench -p security_core --bench decision`.
 //!
-//! Each line is the best of many short runs, per call: what else the machine does can only add. The limiter's clock here steps
-//! forward by itself, so that calls are admitted with a full queue behind them, but still reads the real clock, whose cost belongs
-//! to a call.
+//! Each line is the best of many short runs, per call: what else the machine does can only add. The
+//! limiter's clock here steps forward by itself, so that calls are admitted with a full queue
+//! behind them, but still reads the real clock, whose cost belongs to a call.
 
 use std::hint::black_box;
 use std::sync::Arc;

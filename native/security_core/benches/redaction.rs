@@ -1,7 +1,8 @@
 //! What redaction costs: `cargo bench -p security_core --bench redaction`.
 //!
-//! A plain loop rather than a bench framework, as in the bench of decisions: each line is the best of many runs, since what else
-//! the machine does can only add, and there is one dependency less to build.
+//! A plain loop rather than a bench framework, as in the bench of decisions: each line is the best
+//! of many runs, since what else the machine does can only add, and there is one dependency less to
+//! build.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "../tests/support/mod.rs"]

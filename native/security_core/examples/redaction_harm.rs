@@ -1,4 +1,5 @@
-//! What the sanitizer changes in a tree of source files, line by line: in sources without secrets every such line is harm.
+//! What the sanitizer changes in a tree of source files, line by line: in sources without secrets
+//! every such line is harm.
 //!
 //! ```text
 //! cargo run --release -p security_core --example redaction_harm -- folder [extension ...]

@@ -4,9 +4,9 @@
 //! cargo run --release -p security_core --example redaction_report [-- --outputs] [--list-misses] [--show-output]
 //! ```
 //!
-//! `--outputs` stops after the programs' outputs; `REDACTION_HELD_OUT=folder` adds layouts that are not in the project.
-//! `--list-misses` prints the templates that were missed, without any secret; `--show-output` adds what came out (values
-//! are invented, but look real).
+//! `--outputs` stops after the programs' outputs; `REDACTION_HELD_OUT=folder` adds layouts that are
+//! not in the project. `--list-misses` prints the templates that were missed, without any secret;
+//! `--show-output` adds what came out (values are invented, but look real).
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "../tests/support/mod.rs"]

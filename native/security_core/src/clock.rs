@@ -1,7 +1,7 @@
 //! Time, as something a test can hold in its hand.
 //!
-//! Everything in this crate that depends on time takes an `Arc<dyn Clock>`: [`SystemClock`] in production, [`ManualClock`] in
-//! tests, which then never sleep.
+//! Everything in this crate that depends on time takes an `Arc<dyn Clock>`: [`SystemClock`] in
+//! production, [`ManualClock`] in tests, which then never sleep.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,8 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// Nanoseconds since a fixed, arbitrary moment; never goes backwards.
     fn monotonic_ns(&self) -> u64;
 
-    /// Wall-clock time in microseconds since the Unix epoch; may jump when the system's time is set.
+    /// Wall-clock time in microseconds since the Unix epoch; may jump when the system's time is
+    /// set.
     fn unix_us(&self) -> u64;
 }
 

@@ -1,11 +1,13 @@
 //! The one decision on a call: may it go on?
 //!
-//! Three questions in a fixed order, and the first "no" is the answer: is the tool called too often, is the session's tier high
-//! enough, is consent needed and missing. The rate comes first, so a call that is then denied has used its slot: a denied caller
-//! can't probe faster than an allowed one.
+//! Three questions in a fixed order, and the first "no" is the answer: is the tool called too
+//! often, is the session's tier high enough, is consent needed and missing. The rate comes first,
+//! so a call that is then denied has used its slot: a denied caller can't probe faster than an
+//! allowed one.
 //!
-//! At a person's door ([`Part::Door`]) the rates are higher, and a call that is refused, for its arguments or for what was not
-//! granted, counts apart: refusals can't stop useful work, and are limited as strictly.
+//! At a person's door ([`Part::Door`]) the rates are higher, and a call that is refused, for its
+//! arguments or for what was not granted, counts apart: refusals can't stop useful work, and are
+//! limited as strictly.
 
 use std::sync::Arc;
 
@@ -37,7 +39,8 @@ pub struct Request<'a> {
 /// The tier that a call may use without consent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Granted {
-    /// The caller said; `None` when what it said is not a tier, which allows nothing without consent.
+    /// The caller said; `None` when what it said is not a tier, which allows nothing without
+    /// consent.
     Explicit(Option<Tier>),
     /// What the session store holds.
     FromSession,

@@ -1,6 +1,8 @@
-//! The security decisions of the tools, as plain Rust: no Erlang terms, no global state, no I/O except where a module says so.
+//! The security decisions of the tools, as plain Rust: no Erlang terms, no global state, no I/O
+//! except where a module says so.
 //!
-//! Each module is one concept with its own state type; the NIF crate owns the instances and turns terms into values and back.
+//! Each module is one concept with its own state type; the NIF crate owns the instances and turns
+//! terms into values and back.
 
 pub mod audit_log;
 pub mod clock;

@@ -1,7 +1,8 @@
 //! Permission tiers, the tools' place in them, and what sessions have been granted.
 //!
-//! [`Policy`] is configuration: which tier a tool needs and how often it may be called. [`SessionGrants`] is state: the tier that
-//! a session was raised to and the tools that its user consented to.
+//! [`Policy`] is configuration: which tier a tool needs and how often it may be called.
+//! [`SessionGrants`] is state: the tier that a session was raised to and the tools that its user
+//! consented to.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -15,7 +16,8 @@ use thiserror::Error;
 use crate::clock::Clock;
 use crate::rate_limiter::Rate;
 
-/// What a tool can do to the world, from least to most. A session that was granted a tier may use the tiers below it too.
+/// What a tool can do to the world, from least to most. A session that was granted a tier may use
+/// the tiers below it too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
     /// Looks at files and documentation.
@@ -67,7 +69,8 @@ impl Tier {
     }
 }
 
-/// The tiers of a host's other tools, known without configuration. Those of the library's own stand in their definitions.
+/// The tiers of a host's other tools, known without configuration. Those of the library's own stand
+/// in their definitions.
 pub const TOOL_TIERS: &[(Tier, &[&str])] = &[
     (
         Tier::ReadOnly,
@@ -121,8 +124,9 @@ pub const TOOL_TIERS: &[(Tier, &[&str])] = &[
 
 /// Which tier a tool needs and how often it may be called.
 ///
-/// For a tool's tier and for its rate alike, the most specific source wins: a setting for the tool by name, then what its
-/// handler declares, then the default (the table of known tools and the tier for unknown ones; the rate of the tier).
+/// For a tool's tier and for its rate alike, the most specific source wins: a setting for the tool
+/// by name, then what its handler declares, then the default (the table of known tools and the tier
+/// for unknown ones; the rate of the tier).
 #[derive(Debug, Clone)]
 pub struct Policy {
     tools: HashMap<Box<[u8]>, ToolRule>,
@@ -184,8 +188,8 @@ impl Policy {
         self.rule(tool).rate = Some(rate);
     }
 
-    /// Sets how often a tool of this tier may be called, at any door, when neither a setting for the tool nor its handler says
-    /// otherwise.
+    /// Sets how often a tool of this tier may be called, at any door, when neither a setting for
+    /// the tool nor its handler says otherwise.
     pub fn set_tier_rate(&mut self, tier: Tier, rate: Rate) {
         self.tier_rates[tier as usize] = rate;
         self.door_rates[tier as usize] = rate;
@@ -201,7 +205,8 @@ impl Policy {
         self.requirement(tool, None, None).tier
     }
 
-    /// The tier of a tool by configuration or by the table of known tools; `None` when nobody has classified it.
+    /// The tier of a tool by configuration or by the table of known tools; `None` when nobody has
+    /// classified it.
     pub fn known_tier(&self, tool: &[u8]) -> Option<Tier> {
         let rule = self.tools.get(tool)?;
         rule.configured.or(rule.known)
@@ -427,8 +432,8 @@ impl SessionGrants {
             .unwrap_or_default()
     }
 
-    /// The tier that a session holds and whether it consents to `tool`, and keeps it from being idle. `now_ns` is a recent
-    /// reading of this store's clock.
+    /// The tier that a session holds and whether it consents to `tool`, and keeps it from being
+    /// idle. `now_ns` is a recent reading of this store's clock.
     pub(crate) fn lookup(&self, session: &[u8], tool: &[u8], now_ns: u64) -> (Tier, bool) {
         // Most sessions are never granted anything.
         if self.is_empty() {
@@ -457,8 +462,8 @@ impl SessionGrants {
         }
     }
 
-    /// Drops the grants of idle sessions, and returns how many that were. They are void from the moment they expire; this gives
-    /// their memory back.
+    /// Drops the grants of idle sessions, and returns how many that were. They are void from the
+    /// moment they expire; this gives their memory back.
     pub fn expire(&self) -> usize {
         self.shards
             .iter()
@@ -484,7 +489,8 @@ impl SessionGrants {
         self.len() == 0
     }
 
-    /// Applies a change to what a session holds; a session that holds nothing yet is stored only if the change succeeds.
+    /// Applies a change to what a session holds; a session that holds nothing yet is stored only if
+    /// the change succeeds.
     fn update(
         &self,
         session: &[u8],
@@ -515,7 +521,8 @@ impl SessionGrants {
         Ok(())
     }
 
-    /// What a session holds, unless it has been idle for too long, in which case it holds nothing any more.
+    /// What a session holds, unless it has been idle for too long, in which case it holds nothing
+    /// any more.
     fn live<'a>(&self, shard: &'a mut Shard, session: &[u8], now: u64) -> Option<&'a mut Held> {
         if self.is_idle(shard.get(session)?, now) {
             shard.remove(session);

@@ -1,8 +1,9 @@
-//! Files that somebody else may have made: read only when they are regular, without waiting, up to a size, and with an identity
-//! that can't be forged.
+//! Files that somebody else may have made: read only when they are regular, without waiting, up to
+//! a size, and with an identity that can't be forged.
 //!
-//! Opening a named pipe waits for its other end, opening a device may do anything, and a link may lead to either. So a file is
-//! looked at first, opened without blocking, and looked at again through its descriptor.
+//! Opening a named pipe waits for its other end, opening a device may do anything, and a link may
+//! lead to either. So a file is looked at first, opened without blocking, and looked at again
+//! through its descriptor.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,8 +15,9 @@ use rustix::io::Errno;
 
 /// What tells one state of a file from every other one.
 ///
-/// The time of the last change of the inode (`ctime`) is the kernel's own: no program can set it, so a file whose identity is
-/// the same has the same content, and one whose `changed_ns` lies before a moment has not changed since.
+/// The time of the last change of the inode (`ctime`) is the kernel's own: no program can set it,
+/// so a file whose identity is the same has the same content, and one whose `changed_ns` lies
+/// before a moment has not changed since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// The file system.
@@ -24,7 +26,8 @@ pub struct Identity {
     pub inode: u64,
     /// Its size in bytes.
     pub size: u64,
-    /// When its content changed last, in nanoseconds since the Unix epoch; any program can set this.
+    /// When its content changed last, in nanoseconds since the Unix epoch; any program can set
+    /// this.
     pub modified_ns: i64,
     /// When anything about it changed last.
     pub changed_ns: i64,

@@ -1,27 +1,32 @@
 //! An exact sliding-window rate limiter per (session, tool).
 //!
-//! A call made at time `t` under a [`Rate`] of `limit` calls per `window` is admitted if and only if fewer than `limit` calls of
-//! its key were admitted in the half-open interval `(t - window, t]`. That holds for any number of threads, and for a limit and a
-//! window that differ from call to call.
+//! A call made at time `t` under a [`Rate`] of `limit` calls per `window` is admitted if and only
+//! if fewer than `limit` calls of its key were admitted in the half-open interval
+//! `(t - window, t]`. That holds for any number of threads, and for a limit and a window that
+//! differ from call to call.
 //!
 //! # How
 //!
-//! Each key has a queue of the times of its admitted calls, oldest first. The call that decides is the `limit`-th newest: when it
-//! has left the window, there is room, and when it will leave is the answer's retry time. So a check costs the same at every
-//! limit. The clock is read while the key's lock is held, so the times in a queue never go backwards and a thread that is
-//! descheduled before it gets the lock can't count with a stale time.
+//! Each key has a queue of the times of its admitted calls, oldest first. The call that decides is
+//! the `limit`-th newest: when it has left the window, there is room, and when it will leave is the
+//! answer's retry time. So a check costs the same at every limit. The clock is read while the key's
+//! lock is held, so the times in a queue never go backwards and a thread that is descheduled before
+//! it gets the lock can't count with a stale time.
 //!
-//! Keys are spread over shards, each behind its own lock. A key is known by a keyed 128-bit hash of its names, so a key's memory
-//! does not depend on the length of the names, and nobody outside can aim for collisions.
+//! Keys are spread over shards, each behind its own lock. A key is known by a keyed 128-bit hash of
+//! its names, so a key's memory does not depend on the length of the names, and nobody outside can
+//! aim for collisions.
 //!
 //! # Bounds
 //!
-//! The number of keys, of keys per session, and of remembered times overall are bounded by [`Capacity`]. At a bound, expired keys
-//! are dropped first; when that does not help, the call is denied.
+//! The number of keys, of keys per session, and of remembered times overall are bounded by
+//! [`Capacity`]. At a bound, expired keys are dropped first; when that does not help, the call is
+//! denied.
 //!
-//! Calls are forgotten when they lie outside the longest window that any check has asked for so far, and when a queue is as long
-//! as the largest limit that its key was checked with. The latter can only matter to a later check with a larger limit, which is
-//! denied for as long as a forgotten call may lie in its window. The former could only matter to a window longer than any before.
+//! Calls are forgotten when they lie outside the longest window that any check has asked for so
+//! far, and when a queue is as long as the largest limit that its key was checked with. The latter
+//! can only matter to a later check with a larger limit, which is denied for as long as a forgotten
+//! call may lie in its window. The former could only matter to a window longer than any before.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -40,16 +45,19 @@ mod stamps;
 
 use stamps::Stamps;
 
-/// The largest limit that a [`Rate`] may have; it bounds the memory of one key to 8 bytes times this.
+/// The largest limit that a [`Rate`] may have; it bounds the memory of one key to 8 bytes times
+/// this.
 pub const MAX_LIMIT: u32 = 100_000;
 
 /// The longest window that a [`Rate`] may have: 366 days.
 pub const MAX_WINDOW_MS: u64 = 366 * 24 * 60 * 60 * 1_000;
 
-/// Names are told apart by their length and this many first bytes, so that hashing a name takes bounded time.
+/// Names are told apart by their length and this many first bytes, so that hashing a name takes
+/// bounded time.
 const HASHED_NAME_BYTES: usize = 64 * 1024;
 
-/// So many that the table of one shard stays small enough to be grown in well under a millisecond, with a million keys in all.
+/// So many that the table of one shard stays small enough to be grown in well under a millisecond,
+/// with a million keys in all.
 const SHARDS: usize = 1_024;
 
 /// Buckets looked at under one lock while cleaning.
@@ -68,7 +76,8 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// A rate, if `limit` is at most [`MAX_LIMIT`] and `window_ms` is from 1 to [`MAX_WINDOW_MS`]. A limit of 0 denies every call.
+    /// A rate, if `limit` is at most [`MAX_LIMIT`] and `window_ms` is from 1 to [`MAX_WINDOW_MS`].
+    /// A limit of 0 denies every call.
     pub fn new(limit: u64, window_ms: u64) -> Result<Rate, RateError> {
         match u32::try_from(limit) {
             Ok(limit) if limit <= MAX_LIMIT => {
@@ -82,7 +91,8 @@ impl Rate {
         }
     }
 
-    /// A rate known when this crate is compiled; `limit` and `window_ms` must satisfy [`Rate::new`].
+    /// A rate known when this crate is compiled; `limit` and `window_ms` must satisfy
+    /// [`Rate::new`].
     pub(crate) const fn constant(limit: u32, window_ms: u64) -> Rate {
         assert!(limit <= MAX_LIMIT && window_ms >= 1 && window_ms <= MAX_WINDOW_MS);
         Rate { limit, window_ms }
@@ -128,7 +138,8 @@ pub enum Verdict {
     Admitted,
     /// The call may not go on, and has not been counted.
     Denied {
-        /// A call made this many milliseconds from now, with no admission in between, is admitted. At least 1.
+        /// A call made this many milliseconds from now, with no admission in between, is admitted.
+        /// At least 1.
         retry_after_ms: u64,
     },
 }
@@ -138,7 +149,8 @@ pub enum Verdict {
 pub struct Capacity {
     /// Keys overall; a key costs 200 to 400 bytes.
     pub keys: usize,
-    /// Keys of one session in one of the 1,024 shards: one session that calls ever new names can't take the room of the others.
+    /// Keys of one session in one of the 1,024 shards: one session that calls ever new names can't
+    /// take the room of the others.
     pub session_keys_per_shard: usize,
     /// Remembered times overall, 8 bytes each, the first seven of a key not counted.
     pub stamps: usize,
@@ -158,10 +170,11 @@ impl Default for Capacity {
 /// What cleaning takes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expired {
-    /// Keys whose calls all lie outside the longest window that any check has asked for so far. Forgetting them changes no answer
-    /// until a window is longer still.
+    /// Keys whose calls all lie outside the longest window that any check has asked for so far.
+    /// Forgetting them changes no answer until a window is longer still.
     OutsideWindow,
-    /// Calls made this many milliseconds ago or earlier, though a window may still count them, and keys that are left with none.
+    /// Calls made this many milliseconds ago or earlier, though a window may still count them, and
+    /// keys that are left with none.
     OlderThan(u64),
 }
 
@@ -204,7 +217,8 @@ pub struct RateLimiter {
     capacity: Capacity,
     shards: Box<[Padded]>,
     usage: Usage,
-    /// The longest window that any check has asked for. One for all keys, since a key that is dropped takes along what it knows.
+    /// The longest window that any check has asked for. One for all keys, since a key that is
+    /// dropped takes along what it knows.
     longest_window_ns: AtomicU64,
     rescue: AtomicU64,
 }
@@ -217,7 +231,8 @@ struct Padded(Mutex<Shard>);
 #[derive(Debug, Default)]
 struct Shard {
     keys: HashTable<Key>,
-    /// Which keys of this shard belong to a session: a key is listed here exactly as long as it is in `keys`.
+    /// Which keys of this shard belong to a session: a key is listed here exactly as long as it is
+    /// in `keys`.
     sessions: HashTable<SessionKeys>,
 }
 
@@ -228,7 +243,8 @@ struct SessionKeys {
     keys: SmallVec<[u128; 1]>,
 }
 
-/// Two cache lines, so that a check in a table too large for the caches waits for memory as rarely as possible.
+/// Two cache lines, so that a check in a table too large for the caches waits for memory as rarely
+/// as possible.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Key {
@@ -315,7 +331,8 @@ impl RateLimiter {
         (verdict, now)
     }
 
-    /// Calls of this key that were admitted in the last `window_ms` milliseconds, as far as they are remembered.
+    /// Calls of this key that were admitted in the last `window_ms` milliseconds, as far as they
+    /// are remembered.
     pub fn count(&self, session: &[u8], tool: &[u8], window_ms: u64) -> usize {
         let id = self.key_id(session, tool);
         let shard = self.shard_of(id).lock();
@@ -326,7 +343,8 @@ impl RateLimiter {
         })
     }
 
-    /// Forgets a session's calls. Costs one short lock per shard, whatever the number of other sessions.
+    /// Forgets a session's calls. Costs one short lock per shard, whatever the number of other
+    /// sessions.
     pub fn clear_session(&self, session: &[u8]) {
         let session = self.session_id(session);
         for shard in &self.shards {
@@ -344,8 +362,9 @@ impl RateLimiter {
         }
     }
 
-    /// Takes away calls made `max_age_ms` milliseconds ago or earlier, and returns the number of keys that this removed. A
-    /// `max_age_ms` below a window in use lets that window forget calls: the caller asked for it.
+    /// Takes away calls made `max_age_ms` milliseconds ago or earlier, and returns the number of
+    /// keys that this removed. A `max_age_ms` below a window in use lets that window forget calls:
+    /// the caller asked for it.
     ///
     /// No lock is held for long, but a million keys take tens of milliseconds in all.
     pub fn cleanup(&self, max_age_ms: u64) -> usize {
@@ -359,8 +378,9 @@ impl RateLimiter {
         removed
     }
 
-    /// Cleans on from `cursor` for about `work` places of the table; taking a key away counts as 16 places. 4,096 of them stay
-    /// well under a millisecond. Keys that come or go between the steps of a round may be seen twice or left to the next round.
+    /// Cleans on from `cursor` for about `work` places of the table; taking a key away counts as 16
+    /// places. 4,096 of them stay well under a millisecond. Keys that come or go between the steps
+    /// of a round may be seen twice or left to the next round.
     pub fn cleanup_step(&self, cursor: Cursor, work: usize, what: Expired) -> Step {
         let mut removed = 0;
         let mut left = work.max(1);
@@ -631,8 +651,9 @@ impl Key {
         Ok(Verdict::Admitted)
     }
 
-    /// The call that must have left the window before another one fits: the `limit`-th newest. When fewer are remembered, it is
-    /// the newest one of those forgotten, since nobody knows how many of them the window would count.
+    /// The call that must have left the window before another one fits: the `limit`-th newest. When
+    /// fewer are remembered, it is the newest one of those forgotten, since nobody knows how many
+    /// of them the window would count.
     fn blocking(&self, limit: u32) -> Option<u64> {
         match self.stamps.len().checked_sub(limit as usize) {
             Some(place) => self.stamps.get(place),
@@ -692,7 +713,8 @@ impl Usage {
     }
 
     fn reserve(&self, counter: &AtomicUsize, more: usize, at_most: usize) -> Result<(), Full> {
-        // Threads may overshoot together for a moment, and are then refused together: never above the bound.
+        // Threads may overshoot together for a moment, and are then refused together: never above
+        // the bound.
         if counter.fetch_add(more, Ordering::Relaxed) + more <= at_most {
             return Ok(());
         }
@@ -716,7 +738,8 @@ mod tests {
     use crate::clock::ManualClock;
 
     impl RateLimiter {
-        /// What the parts of the limiter say about each other must agree; what does not would stay in memory forever.
+        /// What the parts of the limiter say about each other must agree; what does not would stay
+        /// in memory forever.
         fn assert_consistent(&self) {
             let (mut keys, mut allocated) = (0, 0);
             for shard in &self.shards {

@@ -1,4 +1,5 @@
-//! The file of the audit log: what it holds after a kill, a full disk, a move, and what shows when it was changed.
+//! The file of the audit log: what it holds after a kill, a full disk, a move, and what shows when
+//! it was changed.
 
 #![allow(clippy::unwrap_used)]
 

@@ -452,7 +452,8 @@ fn users_add_commands_but_no_shells() {
     }
 }
 
-/// A project on disk, with a link that leads out, one that stays, one into git's folder, and names that look like options.
+/// A project on disk, with a link that leads out, one that stays, one into git's folder, and names
+/// that look like options.
 struct Project {
     dir: tempfile::TempDir,
 }
@@ -641,7 +642,8 @@ fn hostile_sizes_take_no_time() {
     }
 }
 
-/// A repository whose own configuration names a program wherever git would run one. None of them runs.
+/// A repository whose own configuration names a program wherever git would run one. None of them
+/// runs.
 #[test]
 fn a_repository_can_not_make_git_run_programs() {
     let dir = tempfile::tempdir().unwrap();
@@ -903,7 +905,8 @@ proptest! {
                 if !["echo", "printf", "true", "false", "basename", "dirname", "tr", "grep", "rg", "find", "test", "[", "cut", "sort", "diff", "date", "git", "make"].contains(&name) {
                     for word in &command.argv {
                         let text = word.text();
-                        // `a/etc/passwd` lies inside, unless it is glued to an option or another sign.
+                        // `a/etc/passwd` lies inside, unless it is glued to an option or another
+                        // sign.
                         let inside = !text.starts_with('-') && !text.contains(['=', '@', ':']) && !leaves(text);
                         prop_assert!(inside || !text.contains("/etc/passwd"), "{line:?}");
                     }

@@ -12,7 +12,8 @@ use proptest::prelude::*;
 use security_core::path_boundary::{Boundary, BoundaryError};
 use tempfile::TempDir;
 
-/// A folder with a project in it, a sibling whose name starts like the project's, and a secret beside them.
+/// A folder with a project in it, a sibling whose name starts like the project's, and a secret
+/// beside them.
 struct World {
     dir: TempDir,
 }
@@ -281,8 +282,8 @@ fn only_plain_files_are_opened() {
     }
 }
 
-/// One thread swaps a folder for a link that leads out, and back, as fast as it can; the others open a file below it. Whatever they get, it is
-/// never the outside file.
+/// One thread swaps a folder for a link that leads out, and back, as fast as it can; the others
+/// open a file below it. Whatever they get, it is never the outside file.
 #[test]
 fn a_swapped_link_never_leads_out() {
     let world = World::new();
@@ -339,7 +340,8 @@ fn a_swapped_link_never_leads_out() {
     }
 }
 
-/// What the model tree holds: the file system of the property test, small enough to be walked by hand.
+/// What the model tree holds: the file system of the property test, small enough to be walked by
+/// hand.
 #[derive(Clone, Debug)]
 enum Entry {
     Dir,
@@ -364,7 +366,8 @@ fn model_tree() -> BTreeMap<&'static str, Entry> {
     ])
 }
 
-/// A second, naive reading of the rules: texts only, one part at a time, everything rebuilt from strings.
+/// A second, naive reading of the rules: texts only, one part at a time, everything rebuilt from
+/// strings.
 fn model(tree: &BTreeMap<&str, Entry>, path: &str) -> Result<(String, bool), &'static str> {
     let mut at: Vec<String> = Vec::new();
     let mut todo: Vec<String> = path.split('/').map(String::from).collect();

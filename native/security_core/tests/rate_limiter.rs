@@ -504,7 +504,8 @@ proptest! {
         let mut longest = 0;
         for (n, (pause, limit, window_ms)) in calls.into_iter().enumerate() {
             clock.advance(Duration::from_nanos(pause));
-            // Cleaning keeps what the longest window so far can see; a longer one after it would not be answered like the model.
+            // Cleaning keeps what the longest window so far can see; a longer one after it would
+            // not be answered like the model.
             if n % clean_every == 0 && longest == 39 {
                 limiter.cleanup_step(Cursor::default(), usize::MAX, Expired::OutsideWindow);
             }

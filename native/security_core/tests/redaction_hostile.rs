@@ -1,5 +1,5 @@
-//! Inputs made to be slow: the work done stays in proportion to the length. Counted in steps, since a clock on a busy
-//! machine proves nothing.
+//! Inputs made to be slow: the work done stays in proportion to the length. Counted in steps, since
+//! a clock on a busy machine proves nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;

@@ -1,5 +1,5 @@
-//! Values that this node knows are removed wherever they stand, in every encoding in which tools print them; weak ones are
-//! not taken, so that ordinary words stay.
+//! Values that this node knows are removed wherever they stand, in every encoding in which tools
+//! print them; weak ones are not taken, so that ordinary words stay.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -57,7 +57,8 @@ fn forms(value: &str) -> Vec<(&'static str, String, String)> {
     forms
         .into_iter()
         .map(|(name, form)| {
-            // The first characters of base64 depend on what stands before the value, the last on what stands behind it.
+            // The first characters of base64 depend on what stands before the value, the last on
+            // what stands behind it.
             let gone = if name.starts_with("base64") {
                 form[4..form.len() - 4].to_string()
             } else {

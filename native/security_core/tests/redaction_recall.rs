@@ -1,6 +1,8 @@
-//! How much the sanitizer finds and how little it harms, on generated material whose every value is invented.
+//! How much the sanitizer finds and how little it harms, on generated material whose every value is
+//! invented.
 //!
-//! `cargo run --release --example redaction_report` shows the same figures as a table, with the templates that were missed.
+//! `cargo run --release --example redaction_report` shows the same figures as a table, with the
+//! templates that were missed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;

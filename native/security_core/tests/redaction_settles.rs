@@ -1,4 +1,5 @@
-//! A redacted text has nothing more to redact, and what is written in a redacted text's manner hides nothing.
+//! A redacted text has nothing more to redact, and what is written in a redacted text's manner
+//! hides nothing.
 //!
 //! Inputs that once broke this are kept here, each with what went wrong.
 #![allow(clippy::unwrap_used, clippy::expect_used)]

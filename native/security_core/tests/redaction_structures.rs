@@ -1,5 +1,5 @@
-//! Structures in which programs print names and values: columns, nested values, text in strings, what stands on the next line.
-//! What is between two `§` must go, and nothing else.
+//! Structures in which programs print names and values: columns, nested values, text in strings,
+//! what stands on the next line. What is between two `§` must go, and nothing else.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use proptest::prelude::*;

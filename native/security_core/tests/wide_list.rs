@@ -1,4 +1,5 @@
-//! The wide list of commands: what it takes, what it refuses, and that nothing hides behind its syntax.
+//! The wide list of commands: what it takes, what it refuses, and that nothing hides behind its
+//! syntax.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 use proptest::prelude::*;

@@ -1,8 +1,10 @@
-//! Makes the planned mounts, in the mount namespace of the process that will be the first of the fence.
+//! Makes the planned mounts, in the mount namespace of the process that will be the first of the
+//! fence.
 //!
-//! Sources are opened below the old root and targets below the new one, by the kernel's own resolution. A source that
-//! holds a link anywhere in its path was changed since it was planned, and is refused: a command that runs at the same
-//! time can swap folders of the project for links, but can't have something else mounted for it.
+//! Sources are opened below the old root and targets below the new one, by the kernel's own
+//! resolution. A source that holds a link anywhere in its path was changed since it was planned,
+//! and is refused: a command that runs at the same time can swap folders of the project for links,
+//! but can't have something else mounted for it.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -41,8 +43,8 @@ pub struct Roots {
 }
 
 impl Roots {
-    /// Leaves the old root below a root in memory, where the new one is made: empty, or as the old one but read-only.
-    /// `aside` is a folder of the runner's own, used as a mount point.
+    /// Leaves the old root below a root in memory, where the new one is made: empty, or as the old
+    /// one but read-only. `aside` is a folder of the runner's own, used as a mount point.
     pub fn prepare(aside: &Path, everything: bool) -> Result<Self, Failure> {
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         rustix::mount::mount_change("/", private).map_err(at("/"))?;
@@ -289,7 +291,8 @@ fn set_attributes(mount: &OwnedFd, set: MountAttrFlags, recursive: bool) -> rust
     };
     const AT_RECURSIVE: libc::c_int = 0x8000;
     let flags = libc::AT_EMPTY_PATH | if recursive { AT_RECURSIVE } else { 0 };
-    // SAFETY: the path is an empty string, and the structure lives through the call with its own size.
+    // SAFETY: the path is an empty string, and the structure lives through the call with its own
+    // size.
     let result = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,

@@ -1,7 +1,8 @@
 //! The first process of a fence: makes the mounts, gives up every privilege, and waits.
 //!
-//! Nothing of ours that matters is in it once it waits: it holds one end of a socket pair to the worker and reads single
-//! bytes from it. A process inside may do to it what the kernel allows there, and only ends itself by that.
+//! Nothing of ours that matters is in it once it waits: it holds one end of a socket pair to the
+//! worker and reads single bytes from it. A process inside may do to it what the kernel allows
+//! there, and only ends itself by that.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -47,8 +48,8 @@ pub fn start(
     theirs: OwnedFd,
 ) -> Result<Pid, String> {
     let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
-    // SAFETY: without a stack of its own the child goes on with a copy of this process, as after `fork`; there is one
-    // thread, so it is a whole copy that may run any code.
+    // SAFETY: without a stack of its own the child goes on with a copy of this process, as after
+    // `fork`; there is one thread, so it is a whole copy that may run any code.
     let id = unsafe { libc::syscall(libc::SYS_clone, NAMESPACES | libc::SIGCHLD, 0, 0, 0, 0) };
     match id {
         0 => {
@@ -95,7 +96,8 @@ fn become_init(
 ) -> Result<(), Failed> {
     default_signals();
     close(ours);
-    // Else its own files below /proc would belong to root, and the worker could not open its namespaces.
+    // Else its own files below /proc would belong to root, and the worker could not open its
+    // namespaces.
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
         .map_err(lacking("dumpable"))?;
     map_ids(ids).map_err(|error| (UNAVAILABLE, ("user namespace".to_owned(), error)))?;
@@ -161,8 +163,8 @@ fn make_mounts(design: &Design, aside: &Path, control: &OwnedFd) -> Result<(), F
     Ok(())
 }
 
-/// What is laid over the plain view to make git's: its folders as they were before they were covered, and, where the
-/// tree around the project is laid over it, the project again.
+/// What is laid over the plain view to make git's: its folders as they were before they were
+/// covered, and, where the tree around the project is laid over it, the project again.
 fn repository_trees(
     design: &Design,
     repository: &Repository,
@@ -187,7 +189,8 @@ fn default_signals() {
         } else {
             libc::SIG_DFL
         };
-        // SAFETY: no handler is installed; a signal that takes no action is refused, which is as well.
+        // SAFETY: no handler is installed; a signal that takes no action is refused, which is as
+        // well.
         unsafe { libc::signal(signal, action) };
     }
 }
@@ -223,7 +226,8 @@ fn receive(control: impl AsFd) -> Option<u8> {
 
 fn keep_only(control: &OwnedFd) -> rustix::io::Result<()> {
     rustix::stdio::dup2_stdin(control)?;
-    // SAFETY: nothing of what is closed is used again in this process; `control` goes on as the standard input.
+    // SAFETY: nothing of what is closed is used again in this process; `control` goes on as the
+    // standard input.
     unsafe { libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0) };
     Ok(())
 }
@@ -232,10 +236,12 @@ fn keep_only(control: &OwnedFd) -> rustix::io::Result<()> {
 fn obey(control: &std::io::Stdin) {
     while let Some(message) = receive(control) {
         match message {
-            // Anywhere else than in a process namespace of its own, this would reach every process of the machine.
+            // Anywhere else than in a process namespace of its own, this would reach every process
+            // of the machine.
             ASK if std::process::id() == 1 => {
                 for signal in [libc::SIGTERM, libc::SIGCONT] {
-                    // SAFETY: it signals processes; from the first one of a namespace, all others in it.
+                    // SAFETY: it signals processes; from the first one of a namespace, all others
+                    // in it.
                     unsafe { libc::kill(-1, signal) };
                 }
             }

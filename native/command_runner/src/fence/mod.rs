@@ -5,13 +5,15 @@
 //!                   └── stages of the plan, which join init's namespaces before they become their program
 //! ```
 //!
-//! Guard and worker stay outside of all namespaces: nothing inside has a name for them, so no signal, resource limit or
-//! priority reaches them. Init can't be killed from inside, and when it is killed from outside, or loses the worker, the
-//! kernel kills all that is inside in the same moment, also what forked twice, changed its session or was stopped.
+//! Guard and worker stay outside of all namespaces: nothing inside has a name for them, so no
+//! signal, resource limit or priority reaches them. Init can't be killed from inside, and when it
+//! is killed from outside, or loses the worker, the kernel kills all that is inside in the same
+//! moment, also what forked twice, changed its session or was stopped.
 //!
-//! Made here and not by `bwrap`: that took 26 to 40 ms with few mounts, where namespaces alone took 8 to 15 (starts of
-//! processes on a busy machine, not the same mounts on both sides), takes paths by name, which another command of the
-//! same project could exchange meanwhile, and can't give git another view than its neighbours in a pipe.
+//! Made here and not by `bwrap`: that took 26 to 40 ms with few mounts, where namespaces alone took
+//! 8 to 15 (starts of processes on a busy machine, not the same mounts on both sides), takes paths
+//! by name, which another command of the same project could exchange meanwhile, and can't give git
+//! another view than its neighbours in a pipe.
 
 pub mod assemble;
 mod init;
@@ -81,7 +83,8 @@ pub struct Fence {
 }
 
 impl Fence {
-    /// Makes the namespaces. `aside` is an empty folder of the runner's own. The error says what could not be had.
+    /// Makes the namespaces. `aside` is an empty folder of the runner's own. The error says what
+    /// could not be had.
     pub fn raise(design: &Design, aside: &Path) -> Result<Self, Failure> {
         let flags = SocketFlags::CLOEXEC;
         let family = AddressFamily::UNIX;
@@ -134,8 +137,9 @@ impl Fence {
         self.init
     }
 
-    /// Joins the namespaces; for a child that is to become a stage. Its own children will be inside, and so is what it
-    /// opens from here on; it has every capability there, to be dropped at once.
+    /// Joins the namespaces; for a child that is to become a stage. Its own children will be
+    /// inside, and so is what it opens from here on; it has every capability there, to be dropped
+    /// at once.
     pub fn join(&self, view: View) -> io::Result<()> {
         let join = |space: &File, kind| {
             rustix::thread::move_into_link_name_space(space.as_fd(), Some(kind))
@@ -158,7 +162,8 @@ impl Fence {
         let _ = tell(&self.control, init::ASK);
     }
 
-    /// Lets init end as soon as nothing is left below it. For when no stage lives, since those are not below it.
+    /// Lets init end as soon as nothing is left below it. For when no stage lives, since those are
+    /// not below it.
     pub fn release(&self) {
         let _ = tell(&self.control, init::RELEASE);
     }
@@ -166,8 +171,8 @@ impl Fence {
 
 impl Drop for Fence {
     fn drop(&mut self) {
-        // Its zombie, if it isn't reaped yet, keeps the id from being another's: the worker reaps only after this, or
-        // has seen it end and released the fence.
+        // Its zombie, if it isn't reaped yet, keeps the id from being another's: the worker reaps
+        // only after this, or has seen it end and released the fence.
         let _ = tell(&self.control, init::END);
     }
 }

@@ -1,7 +1,9 @@
-//! What a fenced command sees of the file system, as a list of mounts: planned here, made in [`super::assemble`].
+//! What a fenced command sees of the file system, as a list of mounts: planned here, made in
+//! [`super::assemble`].
 //!
-//! The new root is empty. The system, the toolchain and what the caller names come in read-only, the project and its
-//! caches writable, `/tmp`, `/dev`, `/proc` and the home folders anew. What is not listed is not there.
+//! The new root is empty. The system, the toolchain and what the caller names come in read-only,
+//! the project and its caches writable, `/tmp`, `/dev`, `/proc` and the home folders anew. What is
+//! not listed is not there.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -16,7 +18,8 @@ const SYSTEM: [&str; 9] = [
 /// Of `/sys`, what runtimes read to count processors.
 const SYS: [&str; 1] = ["/sys/devices/system"];
 
-/// Of `/etc`, what programs of all users read. A closed list: root also reads what stands there for root alone.
+/// Of `/etc`, what programs of all users read. A closed list: root also reads what stands there for
+/// root alone.
 const ETC: [&str; 52] = [
     "alternatives",
     "bash.bashrc",
@@ -220,16 +223,17 @@ impl Plan {
         }
     }
 
-    /// Brings in what is at a path. One that isn't there brings nothing, which is the strict side. Where a link leads
-    /// elsewhere, that place comes in and the link is made again, so that both of its names are good; a link that a
-    /// command may have made brings nothing.
+    /// Brings in what is at a path. One that isn't there brings nothing, which is the strict side.
+    /// Where a link leads elsewhere, that place comes in and the link is made again, so that both
+    /// of its names are good; a link that a command may have made brings nothing.
     fn bind(&mut self, path: &Path, writable: bool) {
         let Some(from) = paths::settled(path, &self.writable) else {
             return;
         };
         if from != path {
             if path.starts_with("/etc") && !from.starts_with("/usr") {
-                // The file of a service that writes it, such as /run/systemd/resolve: the file alone.
+                // The file of a service that writes it, such as /run/systemd/resolve: the file
+                // alone.
                 let what = What::Bind {
                     from,
                     writable: false,

@@ -1,8 +1,8 @@
-//! Repositories that a command left in the project. A person's git runs what their configuration names, in their folder and,
-//! once they are added, from the folders around: so they are told.
+//! Repositories that a command left in the project. A person's git runs what their configuration
+//! names, in their folder and, once they are added, from the folders around: so they are told.
 //!
-//! Told by the time of their making, which no process can set: one look, after the command. It is bounded, and goes from
-//! the top down.
+//! Told by the time of their making, which no process can set: one look, after the command. It is
+//! bounded, and goes from the top down.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,7 +20,8 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// Repositories told of.
 const MOST_TOLD: usize = 5;
 
-/// What compilers and package managers fill, repositories included: code that the project trusts already.
+/// What compilers and package managers fill, repositories included: code that the project trusts
+/// already.
 const SKIPPED: [&str; 4] = ["_build", "deps", "node_modules", "target"];
 
 /// File systems keep times in steps of a clock tick.

@@ -1,7 +1,7 @@
 //! As much of git's configuration as it takes to know what it names and who commits.
 //!
-//! Not a full reader: where git would see less in a value (comments, quotes) this sees more words, and a word counts only
-//! if it is a path that exists in the project.
+//! Not a full reader: where git would see less in a value (comments, quotes) this sees more words,
+//! and a word counts only if it is a path that exists in the project.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,8 @@ const LARGEST: u64 = 1024 * 1024;
 const MOST_INCLUDED: usize = 32;
 
 impl Config {
-    /// Reads a file of a repository, and what it includes; one that isn't there, or is a link, says nothing.
+    /// Reads a file of a repository, and what it includes; one that isn't there, or is a link, says
+    /// nothing.
     pub fn add(&mut self, file: &Path) {
         self.add_opened(
             file,
@@ -138,7 +139,8 @@ impl Config {
         Some(value.trim_matches('"').to_owned())
     }
 
-    /// The variables that say who commits, for git where it can't read a person's own configuration.
+    /// The variables that say who commits, for git where it can't read a person's own
+    /// configuration.
     pub fn identity(&self) -> Vec<(String, String)> {
         let mut variables = Vec::new();
         for (setting, part) in [("user.name", "NAME"), ("user.email", "EMAIL")] {
@@ -150,8 +152,8 @@ impl Config {
         variables
     }
 
-    /// Existing paths of the tree that settings name: programs, folders of programs, and files with further settings. A
-    /// folder that a command line only mentions is none of them.
+    /// Existing paths of the tree that settings name: programs, folders of programs, and files with
+    /// further settings. A folder that a command line only mentions is none of them.
     pub fn paths(&self, tree: &Path) -> Vec<PathBuf> {
         let mut found = self.included.clone();
         for (name, value) in &self.settings {

@@ -1,7 +1,8 @@
 //! Compares what controls git before and after, and puts back what was changed.
 //!
-//! A bind mount falls off a file that somebody renames over from outside, and without namespaces there is none: so no
-//! promise rests on mounts alone. What a command left instead is kept beside it under another name.
+//! A bind mount falls off a file that somebody renames over from outside, and without namespaces
+//! there is none: so no promise rests on mounts alone. What a command left instead is kept beside
+//! it under another name.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -131,7 +132,8 @@ fn put_back(path: &Path, before: &Content) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a folder without following a link at any place; one that stands in the way is set aside for a new folder.
+/// Opens a folder without following a link at any place; one that stands in the way is set aside
+/// for a new folder.
 fn folder(path: &Path) -> rustix::io::Result<OwnedFd> {
     let mut here = open(CWD, Path::new("/"), OFlags::DIRECTORY)?;
     for name in path.components().skip(1) {
@@ -156,7 +158,8 @@ fn set_aside(folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
         match rustix::fs::renameat_with(folder, name, folder, &other, flags) {
             Err(Errno::EXIST) => {}
             Err(Errno::NOENT) => return Ok(()),
-            // Its permissions stay: it may be a link, and what that leads to is nobody's business here.
+            // Its permissions stay: it may be a link, and what that leads to is nobody's business
+            // here.
             renamed => return renamed,
         }
     }

@@ -1,8 +1,8 @@
 //! Git's folders of a project: which they are, what of them git may change, and who commits.
 //!
-//! A person's git runs what lies there, outside of every fence: hooks, filters, aliases, pagers, whatever the
-//! configuration names. So all of it is read-only for commands. Git itself, started from an approved line, may write its
-//! folders, but for what controls it.
+//! A person's git runs what lies there, outside of every fence: hooks, filters, aliases, pagers,
+//! whatever the configuration names. So all of it is read-only for commands. Git itself, started
+//! from an approved line, may write its folders, but for what controls it.
 
 pub mod appeared;
 pub mod config;
@@ -47,7 +47,8 @@ const CONTROL: [&str; 7] = [
 const DEPTH: usize = 6;
 
 impl Repositories {
-    /// Looks for them; the first of the places is the project. `homes` hold a person's own configuration of git.
+    /// Looks for them; the first of the places is the project. `homes` hold a person's own
+    /// configuration of git.
     pub fn find(write: &[PathBuf], homes: &[PathBuf]) -> Self {
         let mut found = Self::default();
         let mut settings = Config::default();
@@ -82,8 +83,9 @@ impl Repositories {
         found
     }
 
-    /// Adds the repository whose folder is, or is named by, an entry `.git`; false when that is none. A command may have
-    /// written the entry: it names a folder elsewhere only if that folder leads back.
+    /// Adds the repository whose folder is, or is named by, an entry `.git`; false when that is
+    /// none. A command may have written the entry: it names a folder elsewhere only if that folder
+    /// leads back.
     fn add(&mut self, entry: &Path, settings: &mut Config) -> bool {
         let Some(folder) = git_folder(entry) else {
             return false;

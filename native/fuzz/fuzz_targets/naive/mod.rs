@@ -3,8 +3,9 @@
 /// The project that the targets judge paths for.
 pub const ROOT: &str = "/srv/project";
 
-/// Where a naive reader ends up: the parts of `path` from `cwd` (or the file system's root) with `..` carried out. False
-/// when it climbs above the root of the file system or leaves the project on its way.
+/// Where a naive reader ends up: the parts of `path` from `cwd` (or the file system's root) with
+/// `..` carried out. False when it climbs above the root of the file system or leaves the project
+/// on its way.
 pub fn stays_inside(path: &str, cwd: &str) -> bool {
     let mut parts: Vec<&str> = Vec::new();
     let start = if path.starts_with('/') {

@@ -58,7 +58,8 @@ pub enum BrokenKind {
     Head,
 }
 
-/// Hashes arguments so that small ones can't be found by trying: HMAC-SHA-256 under a key, cut to 16 bytes.
+/// Hashes arguments so that small ones can't be found by trying: HMAC-SHA-256 under a key, cut to
+/// 16 bytes.
 #[derive(Debug, Clone)]
 pub struct ArgsHasher(Keyed);
 
@@ -141,8 +142,8 @@ impl Check {
     }
 }
 
-/// The keyed digests of a chain. Each kind starts with its own byte, and every part of variable length with its length, so that no
-/// two different things are ever hashed as the same bytes.
+/// The keyed digests of a chain. Each kind starts with its own byte, and every part of variable
+/// length with its length, so that no two different things are ever hashed as the same bytes.
 #[derive(Debug)]
 pub(super) struct Chain(Keyed);
 
@@ -211,7 +212,8 @@ pub(super) struct Keyed(Hmac<Sha256>);
 
 impl Keyed {
     pub(super) fn new(key: &[u8; 32]) -> Self {
-        // HMAC pads a short key with zeros to the length of a block; doing it here leaves nothing that could fail.
+        // HMAC pads a short key with zeros to the length of a block; doing it here leaves nothing
+        // that could fail.
         let mut block = [0; 64];
         block[..key.len()].copy_from_slice(key);
         Keyed(<Hmac<Sha256> as KeyInit>::new(&block.into()))

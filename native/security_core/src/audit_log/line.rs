@@ -49,7 +49,8 @@ fn bytes(bytes: &[u8]) -> Value {
     }
 }
 
-/// The entry of a line, or `None` where it is none: a field is missing, unknown, or of another kind.
+/// The entry of a line, or `None` where it is none: a field is missing, unknown, or of another
+/// kind.
 pub(super) fn decode(line: &[u8]) -> Option<Line> {
     let Value::Object(mut fields) = serde_json::from_slice(line).ok()? else {
         return None;

@@ -1,4 +1,5 @@
-//! A ring of the last invocations, chained by hash so that a changed, removed, reordered or inserted entry shows.
+//! A ring of the last invocations, chained by hash so that a changed, removed, reordered or
+//! inserted entry shows.
 //!
 //! # The chain
 //!
@@ -7,17 +8,19 @@
 //! - its *content*: over session, tool, status, duration, argument hash and confinement;
 //! - its *digest*: over the digest of the entry before, its content digest, its id and its time.
 //!
-//! The second one needs only the content's digest, so an entry whose content was cleared ([`AuditLog::clear_session`]) still
-//! carries the chain, and an entry that was changed before it was cleared still breaks it. The digest of the last entry that the
-//! ring overwrote is kept as the *anchor*: the oldest entry that is left is chained to it. A log's first anchor is made from the
+//! The second one needs only the content's digest, so an entry whose content was cleared
+//! ([`AuditLog::clear_session`]) still carries the chain, and an entry that was changed before it
+//! was cleared still breaks it. The digest of the last entry that the ring overwrote is kept as the
+//! *anchor*: the oldest entry that is left is chained to it. A log's first anchor is made from the
 //! time it was started, so entries can't be moved from one life of the log to another.
 //!
 //! Nobody without the key can make a chain that verifies.
 //!
 //! # Threads
 //!
-//! One lock. An append holds it for one short HMAC and the update of the session's index; whatever reads many entries takes them
-//! a few hundred at a time, and sees the log as it was when it started, less what was overwritten meanwhile.
+//! One lock. An append holds it for one short HMAC and the update of the session's index; whatever
+//! reads many entries takes them a few hundred at a time, and sees the log as it was when it
+//! started, less what was overwritten meanwhile.
 
 mod chain;
 mod line;
@@ -42,7 +45,8 @@ pub use chain::{Anchor, ArgsHasher, Broken, BrokenKind, Verified};
 pub use trail::TrailError;
 pub use verify::{Damage, Torn, VerifiedTrail, verify_trail};
 
-/// The largest capacity that a log may have; an entry costs about 250 bytes, and its confinement's text where it has one.
+/// The largest capacity that a log may have; an entry costs about 250 bytes, and its confinement's
+/// text where it has one.
 pub const MAX_CAPACITY: usize = 1_000_000;
 
 /// Names longer than this many bytes are stored cut, with a hash of the whole at their end.
@@ -257,8 +261,9 @@ impl AuditLog {
         })
     }
 
-    /// A log that is also written to a file, and goes on from the file's last entry. `each` asks for every entry to be on the disk
-    /// before [`AuditLog::record`] returns; otherwise [`AuditLog::sync`] sees to it.
+    /// A log that is also written to a file, and goes on from the file's last entry. `each` asks
+    /// for every entry to be on the disk before [`AuditLog::record`] returns; otherwise
+    /// [`AuditLog::sync`] sees to it.
     pub fn with_trail(
         capacity: usize,
         key: &[u8; 32],
@@ -278,7 +283,8 @@ impl AuditLog {
         })
     }
 
-    /// Records an invocation and returns its id, without a word about its file. The end of a call that has ended has no id: 0.
+    /// Records an invocation and returns its id, without a word about its file. The end of a call
+    /// that has ended has no id: 0.
     pub fn append(&self, invocation: &Invocation<'_>) -> u64 {
         self.record(invocation).map_or(0, |recorded| recorded.id)
     }
@@ -299,7 +305,8 @@ impl AuditLog {
         self.put(content)
     }
 
-    /// Records the end of a call that nobody waits for any more: its caller is gone. `None` when it has ended already.
+    /// Records the end of a call that nobody waits for any more: its caller is gone. `None` when it
+    /// has ended already.
     pub fn abandon(&self, started: u64) -> Option<Recorded> {
         let open = self.ring.lock().open.get(&started).cloned()?;
         self.put(Content {
@@ -312,7 +319,8 @@ impl AuditLog {
 
     fn put(&self, content: Content) -> Option<Recorded> {
         let content_digest = self.chain.content(&content);
-        // Held until the line is written, so that lines come in the order of ids. Without a file nobody waits here.
+        // Held until the line is written, so that lines come in the order of ids. Without a file
+        // nobody waits here.
         let trail = self.trail.as_ref().map(Mutex::lock);
         let mut ring = self.ring.lock();
         if !ring.note(&content) {
@@ -391,7 +399,8 @@ impl AuditLog {
         entries
     }
 
-    /// Checks the chain from the anchor to the newest entry. Takes about 0.4 µs an entry, most of it without the lock.
+    /// Checks the chain from the anchor to the newest entry. Takes about 0.4 µs an entry, most of
+    /// it without the lock.
     pub fn verify(&self) -> Result<Verified, Broken> {
         let mut walk = Walk::new();
         let mut check = None;
@@ -447,7 +456,8 @@ impl AuditLog {
         drop(old);
     }
 
-    /// Changes how many entries are kept. A smaller log loses its oldest entries, all of them by the time this returns.
+    /// Changes how many entries are kept. A smaller log loses its oldest entries, all of them by
+    /// the time this returns.
     pub fn set_capacity(&self, capacity: usize) -> Result<(), InvalidCapacity> {
         valid_capacity(capacity)?;
         let mut ring = self.ring.lock();
@@ -475,7 +485,8 @@ impl AuditLog {
         self.ring.lock().capacity
     }
 
-    /// Entries in the log, without those whose content was cleared, and without the starts of calls that have ended.
+    /// Entries in the log, without those whose content was cleared, and without the starts of calls
+    /// that have ended.
     pub fn count(&self) -> usize {
         let ring = self.ring.lock();
         ring.with_content.saturating_sub(ring.over)

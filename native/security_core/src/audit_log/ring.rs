@@ -18,7 +18,8 @@ pub(super) struct Ring {
     pub(super) next_id: u64,
     pub(super) anchor: Digest,
     pub(super) head: Digest,
-    /// Ids of each session's records, ascending. A record is listed here exactly as long as it is in the ring with its content.
+    /// Ids of each session's records, ascending. A record is listed here exactly as long as it is
+    /// in the ring with its content.
     pub(super) sessions: HashMap<Arc<[u8]>, VecDeque<u64>>,
     pub(super) with_content: usize,
     /// Calls that run, by the id of their start; also those whose start was overwritten.
@@ -56,7 +57,8 @@ impl Ring {
     /// Makes room for one more record; returns what had to go.
     pub(super) fn make_room(&mut self) -> [Option<Record>; 2] {
         let mut gone = [None, None];
-        // Two, so that a log that is being made smaller shrinks even if appends outrun the shrinking.
+        // Two, so that a log that is being made smaller shrinks even if appends outrun the
+        // shrinking.
         for place in &mut gone {
             if self.records.len() >= self.capacity {
                 *place = self.overwrite_oldest();
@@ -240,8 +242,9 @@ impl Record {
     }
 }
 
-/// A way through all entries, oldest first, that takes the lock for a chunk at a time. When the ring overwrites entries that were
-/// not read yet, or is cleared, the walk starts again, in larger chunks, so that it ends however fast others write.
+/// A way through all entries, oldest first, that takes the lock for a chunk at a time. When the
+/// ring overwrites entries that were not read yet, or is cleared, the walk starts again, in larger
+/// chunks, so that it ends however fast others write.
 #[derive(Debug)]
 pub(super) struct Walk {
     pub(super) chunk: usize,

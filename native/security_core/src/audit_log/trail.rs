@@ -1,8 +1,9 @@
 //! The file that a log is written to as well: an entry a line, in the order of their ids.
 //!
-//! A line is written before the call that it tells of is answered. What a killed process leaves is whole lines, and perhaps the
-//! beginning of one more: that call was not answered, and the beginning goes when the file is opened the next time. A line that
-//! can't be written is kept, and written before the next one, so that the file has no gap once there is room again.
+//! A line is written before the call that it tells of is answered. What a killed process leaves is
+//! whole lines, and perhaps the beginning of one more: that call was not answered, and the
+//! beginning goes when the file is opened the next time. A line that can't be written is kept, and
+//! written before the next one, so that the file has no gap once there is room again.
 
 use std::fs::File;
 use std::io;
@@ -16,7 +17,8 @@ use thiserror::Error;
 use super::chain::{Anchor, Chain};
 use super::line::{self, MAX_LINE};
 
-/// Lines that wait for room; beyond it none is taken any more, and the file stays a beginning of the whole.
+/// Lines that wait for room; beyond it none is taken any more, and the file stays a beginning of
+/// the whole.
 const MAX_PENDING: usize = 1024 * 1024;
 
 /// Why an entry is not in the file.
@@ -77,7 +79,8 @@ pub(super) struct Trail {
 }
 
 impl Trail {
-    /// Opens or makes the file; returns it with its last entry, or with what a first entry is chained to.
+    /// Opens or makes the file; returns it with its last entry, or with what a first entry is
+    /// chained to.
     pub(super) fn open(
         path: &Path,
         chain: &Chain,
@@ -128,7 +131,8 @@ impl Trail {
     fn flush(&mut self) -> Result<(), TrailError> {
         self.in_place()?;
         if let Err(error) = self.file.write_all_at(&self.pending, self.length) {
-            // Half a line would be in the way of whoever reads meanwhile. If not even that works, the next line is written over it.
+            // Half a line would be in the way of whoever reads meanwhile. If not even that works,
+            // the next line is written over it.
             let _ = self.file.set_len(self.length);
             return Err(error.into());
         }

@@ -68,7 +68,8 @@ impl fmt::Display for Damage {
 /// What a whole file says, with the line that a writer's end tore; or where it was tampered with.
 pub type Verdict = Result<(VerifiedTrail, Option<Torn>), Box<Damage>>;
 
-/// Checks a file from its first entry to its last, with the key that it was written with. The inner error is the system's.
+/// Checks a file from its first entry to its last, with the key that it was written with. The inner
+/// error is the system's.
 pub fn verify_trail(mut file: impl BufRead, key: &[u8; 32]) -> io::Result<Verdict> {
     let chain = Chain::new(key);
     let mut check = Check::start(chain.first());

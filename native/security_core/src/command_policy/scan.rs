@@ -73,8 +73,8 @@ pub(super) fn check(
     })
 }
 
-/// The words with `-` before the bundle that stands first, and the option with a value at its end, where one is: `xfz a` is
-/// `-xzf a`. None where there is no such bundle.
+/// The words with `-` before the bundle that stands first, and the option with a value at its end,
+/// where one is: `xfz a` is `-xzf a`. None where there is no such bundle.
 fn dashed(grammar: &CommandGrammar, words: &[Word]) -> Option<Vec<Word>> {
     let Some(Word::Literal(bundle)) = words.get(1).filter(|_| grammar.bundle_first) else {
         return None;

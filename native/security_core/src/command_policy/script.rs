@@ -253,7 +253,8 @@ pub(super) fn sed(program: &str) -> Verdict {
     Ok(())
 }
 
-/// What stands behind the text of `a`, `i` and `c`, which goes on behind a backslash at a line's end.
+/// What stands behind the text of `a`, `i` and `c`, which goes on behind a backslash at a line's
+/// end.
 fn behind_text(text: &str) -> &str {
     let ends = text.match_indices('\n');
     let mut last = ends.filter(|(at, _)| !text[..*at].ends_with('\\'));

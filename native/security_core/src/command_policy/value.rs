@@ -79,8 +79,8 @@ impl Scan<'_> {
         }
     }
 
-    /// A folder that the rest of the command works in. Some programs change it only after reading every option, so none
-    /// before it may hold a path.
+    /// A folder that the rest of the command works in. Some programs change it only after reading
+    /// every option, so none before it may hold a path.
     fn directory(&mut self, value: &str) -> Result<()> {
         if self.command.paths.len() > self.directories || self.operands > 0 {
             return Err(self.deny(DenialKind::UnexpectedArgument));

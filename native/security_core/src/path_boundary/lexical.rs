@@ -1,7 +1,8 @@
 //! What the text of a path alone can tell: no disk is read here.
 //!
-//! A text that passes may still lead out of the project through a symbolic link, so these checks stand beside
-//! [`Boundary`](super::Boundary), not in its place. They serve the policies, which must stay pure and fast.
+//! A text that passes may still lead out of the project through a symbolic link, so these checks
+//! stand beside [`Boundary`](super::Boundary), not in its place. They serve the policies, which
+//! must stay pure and fast.
 
 /// The longest path text taken, as on Linux (`PATH_MAX`).
 pub const MAX_PATH_BYTES: usize = 4096;
@@ -36,7 +37,8 @@ impl PathFault {
     }
 }
 
-/// True when the text holds a control character. These are never part of a path or argument that a person means.
+/// True when the text holds a control character. These are never part of a path or argument that a
+/// person means.
 pub fn has_control(text: &str) -> bool {
     text.bytes().any(|b| b < 0x20 || b == 0x7f)
 }
@@ -70,9 +72,9 @@ pub fn check_relative(path: &str) -> Result<(), PathFault> {
     Ok(())
 }
 
-/// Checks a path as a program would see it in directory `cwd` (relative to the project's root, `""` for the root
-/// itself): `..` may be used as long as no prefix of the path stands above the root, and an absolute path must be
-/// `root` or below it.
+/// Checks a path as a program would see it in directory `cwd` (relative to the project's root, `""`
+/// for the root itself): `..` may be used as long as no prefix of the path stands above the root,
+/// and an absolute path must be `root` or below it.
 pub fn check_within(path: &str, cwd: &str, root: Option<&str>) -> Result<(), PathFault> {
     check_text(path)?;
     if path.starts_with('~') {
@@ -96,7 +98,8 @@ pub fn check_within(path: &str, cwd: &str, root: Option<&str>) -> Result<(), Pat
     Ok(())
 }
 
-/// The rest of an absolute `path` below `root`, compared part by part so that `/project-evil` is not below `/project`.
+/// The rest of an absolute `path` below `root`, compared part by part so that `/project-evil` is
+/// not below `/project`.
 pub fn strip_root<'a>(path: &'a str, root: &str) -> Option<&'a str> {
     let root = root.trim_end_matches('/');
     let rest = path.strip_prefix(root)?;

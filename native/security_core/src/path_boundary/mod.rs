@@ -1,13 +1,18 @@
 //! Whether a path lies inside the project, and opening it so that the answer stays true.
 //!
-//! A [`Boundary`] holds the project's root as an open folder. [`Boundary::resolve`] follows a path part by part, symbolic links included, and
-//! refuses it the moment it would leave the root. [`Boundary::open_file`] and [`Boundary::open_dir`] resolve, then open the *resolved* path below the
-//! held folder with links forbidden. A link that another process swaps in between makes the open fail; it can't make it go elsewhere.
+//! A [`Boundary`] holds the project's root as an open folder. [`Boundary::resolve`] follows a path
+//! part by part, symbolic links included, and refuses it the moment it would leave the root.
+//! [`Boundary::open_file`] and [`Boundary::open_dir`] resolve, then open the *resolved* path below
+//! the held folder with links forbidden. A link that another process swaps in between makes the
+//! open fail; it can't make it go elsewhere.
 //!
 //! What counts as inside:
-//! - a link may point anywhere inside the root, relative or absolute, through any number of other links up to a limit;
-//! - `..`, in the path or in a link, may go up as far as the root. One step above is refused, even when the next parts lead back in;
-//! - an absolute path is taken when it starts with the root as it was given to [`Boundary::open`] or as it is after links are followed;
+//! - a link may point anywhere inside the root, relative or absolute, through any number of other
+//!   links up to a limit;
+//! - `..`, in the path or in a link, may go up as far as the root. One step above is refused, even
+//!   when the next parts lead back in;
+//! - an absolute path is taken when it starts with the root as it was given to [`Boundary::open`]
+//!   or as it is after links are followed;
 //! - parts that don't exist are allowed at the end of a path, for files to be made.
 //!
 //! What it can't see: hard links and bind mounts look like any other entry.
@@ -150,7 +155,8 @@ fn leads_out(link: Option<&Path>) -> String {
 type Result<T> = std::result::Result<T, Box<BoundaryError>>;
 
 impl Boundary {
-    /// Opens a project's root. The folder is held, so it may be renamed afterwards; what is inside stays what was inside.
+    /// Opens a project's root. The folder is held, so it may be renamed afterwards; what is inside
+    /// stays what was inside.
     pub fn open(root: impl AsRef<Path>) -> Result<Self> {
         let given = root.as_ref();
         let failed = |source: io::Error| BoundaryError::Root {
@@ -189,8 +195,8 @@ impl Boundary {
         self
     }
 
-    /// Follows a path and answers where it leads inside the project. The answer holds at this moment only: to use what is there,
-    /// open it with this type.
+    /// Follows a path and answers where it leads inside the project. The answer holds at this
+    /// moment only: to use what is there, open it with this type.
     pub fn resolve(&self, path: impl AsRef<Path>) -> Result<Resolved> {
         let path = path.as_ref();
         let bytes = path.as_os_str().as_bytes();
@@ -206,7 +212,8 @@ impl Boundary {
     /// Opens a plain file for reading.
     pub fn open_file(&self, path: impl AsRef<Path>) -> Result<File> {
         let path = path.as_ref();
-        // Opening a pipe would wait for a writer without NONBLOCK; on a plain file the flag means nothing.
+        // Opening a pipe would wait for a writer without NONBLOCK; on a plain file the flag means
+        // nothing.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = File::from(self.open_resolved(path, flags)?);
         let is_file = file
@@ -231,8 +238,9 @@ impl Boundary {
     /// The race, and why it is harmless:
     /// 1. `resolve` answers a path without links.
     /// 2. Someone replaces a part of that path by a link that leads out.
-    /// 3. The open below follows no link at all, so it fails with `ELOOP` or `ENOTDIR` (`EXDEV` or `EAGAIN` when a folder is moved
-    ///    during it), and the path is resolved again, where the new link is seen.
+    /// 3. The open below follows no link at all, so it fails with `ELOOP` or `ENOTDIR` (`EXDEV` or
+    ///    `EAGAIN` when a folder is moved during it), and the path is resolved again, where the new
+    ///    link is seen.
     fn open_resolved(&self, path: &Path, flags: OFlags) -> Result<OwnedFd> {
         for _ in 0..MAX_TRIES {
             let resolved = self.resolve(path)?;
@@ -280,8 +288,8 @@ impl Boundary {
             let resolve =
                 ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
             match rustix::fs::openat2(&self.root, relative, flags, Mode::empty(), resolve) {
-                // An old kernel says ENOSYS; a sandbox that filters system calls may say EPERM, which openat2 itself does not
-                // answer to an open without O_NOATIME.
+                // An old kernel says ENOSYS; a sandbox that filters system calls may say EPERM,
+                // which openat2 itself does not answer to an open without O_NOATIME.
                 Err(Errno::NOSYS | Errno::PERM) => self.openat2.store(false, Ordering::Relaxed),
                 other => return other,
             }
@@ -313,7 +321,8 @@ fn open_part_by_part(
     at.ok_or(Errno::NOENT)
 }
 
-/// One walk along a path. Parts still to do are on a stack, so links within links need no recursion.
+/// One walk along a path. Parts still to do are on a stack, so links within links need no
+/// recursion.
 struct Walk<'a> {
     boundary: &'a Boundary,
     original: &'a Path,
@@ -404,7 +413,8 @@ impl<'a> Walk<'a> {
         } else {
             bytes
         };
-        // Not Path::components: it drops a last `.` or slash, and `file/.` must fail where `file` does not.
+        // Not Path::components: it drops a last `.` or slash, and `file/.` must fail where `file`
+        // does not.
         let parts = rest.split(|&b| b == b'/').rev();
         self.todo
             .extend(parts.map(|part| OsStr::from_bytes(part).to_owned()));
@@ -449,7 +459,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The rest of an absolute path below `root`, compared part by part: `/project-evil` is not below `/project`.
+/// The rest of an absolute path below `root`, compared part by part: `/project-evil` is not below
+/// `/project`.
 fn strip_root<'a>(path: &'a [u8], root: &Path) -> Option<&'a [u8]> {
     let root = root.as_os_str().as_bytes();
     let rest = path.strip_prefix(root.strip_suffix(b"/").unwrap_or(root))?;

@@ -2,7 +2,8 @@
 
 use smallvec::SmallVec;
 
-/// Times that are kept beside the key itself: most keys never need more, and a check of theirs touches no other memory.
+/// Times that are kept beside the key itself: most keys never need more, and a check of theirs
+/// touches no other memory.
 const INLINE: usize = 7;
 
 /// A queue of times in nanoseconds, oldest first, never empty, that grows only when told to.

@@ -10,13 +10,14 @@ const MAX_VALUES: usize = 512;
 /// Shorter ones are common in any text, longer ones stand once.
 const LENGTHS: std::ops::RangeInclusive<usize> = 6..=512;
 
-/// A value found by its name is found by nothing else; what was found by its form is found everywhere.
+/// A value found by its name is found by nothing else; what was found by its form is found
+/// everywhere.
 fn by_name(found: &Found) -> bool {
     found.rank == 1 && found.rule != Rule::Integers as u16
 }
 
-/// The findings for all places of the values that `found` has by their names. The places that are found already are among
-/// them.
+/// The findings for all places of the values that `found` has by their names. The places that are
+/// found already are among them.
 pub(crate) fn everywhere(text: &[u8], found: &[Found]) -> Vec<Found> {
     let mut values: Vec<(&[u8], u16)> = found
         .iter()
@@ -62,7 +63,8 @@ pub(crate) fn everywhere(text: &[u8], found: &[Found]) -> Vec<Found> {
 /// So many bytes of a value are looked for first.
 const WINDOW: usize = 4;
 
-/// Which windows of bytes begin a value, by hash: a few others pass, too. Faster than an automaton of some hundred values.
+/// Which windows of bytes begin a value, by hash: a few others pass, too. Faster than an automaton
+/// of some hundred values.
 struct Beginnings(Box<[u64; 1024]>);
 
 impl Beginnings {
@@ -90,7 +92,8 @@ impl Beginnings {
     }
 }
 
-/// May this value be looked for everywhere? Not words that stand in any text: it has a digit or a sign, or looks random.
+/// May this value be looked for everywhere? Not words that stand in any text: it has a digit or a
+/// sign, or looks random.
 pub(crate) fn is_telling(value: &[u8]) -> bool {
     if !LENGTHS.contains(&value.len()) || distinct(value) < 4 || value.contains(&b'\n') {
         return false;

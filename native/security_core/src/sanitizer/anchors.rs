@@ -9,10 +9,12 @@ use super::{commands, dump, encoded, headers, key, pem, runs, token, tongues, ur
 /// Takes a place in a text, and gives its findings to the scan.
 pub(crate) type Detector = fn(&mut Scan, usize);
 
-/// Reads the bytes that a place spells in other letters, and where in the text each stretch of them is shown.
+/// Reads the bytes that a place spells in other letters, and where in the text each stretch of them
+/// is shown.
 pub(crate) type Speller = fn(&mut Scan, usize, &mut Vec<u8>) -> Vec<dump::Line>;
 
-/// What a piece stands for. Families and marked tokens come first, so that the more specific rule is asked first.
+/// What a piece stands for. Families and marked tokens come first, so that the more specific rule
+/// is asked first.
 #[derive(Clone, Copy)]
 pub(crate) enum Anchor {
     /// A family, and how far into its prefix the piece stands.
@@ -20,7 +22,8 @@ pub(crate) enum Anchor {
     /// A token with a mark in its middle, and how far into the mark the piece stands.
     Marked(u16, u8),
     At(Detector),
-    /// Bytes in other letters, to be walked as a text of their own. A list of codes goes as a whole.
+    /// Bytes in other letters, to be walked as a text of their own. A list of codes goes as a
+    /// whole.
     Spelled(Speller, Whole),
     /// Something that a reader doesn't see: the text must be read as a view.
     Invisible,
@@ -84,7 +87,8 @@ static INVISIBLE: &[&[u8]] = &[
     b"\xef\xbb\xbf",
 ];
 
-/// The prefilter's pieces, numbered by their place in the list of what they stand for. `fields` are names that a user added.
+/// The prefilter's pieces, numbered by their place in the list of what they stand for. `fields` are
+/// names that a user added.
 pub(crate) fn table(fields: &[String]) -> (Vec<Piece>, Vec<Anchor>) {
     let mut anchors = Vec::new();
     let mut pieces = Vec::new();
@@ -93,7 +97,8 @@ pub(crate) fn table(fields: &[String]) -> (Vec<Piece>, Vec<Anchor>) {
         anchors.push(anchor);
     };
     let families = FAMILIES.iter().enumerate();
-    // A prefix of one letter only is left to the runs: as a piece it would hit at every byte of padding.
+    // A prefix of one letter only is left to the runs: as a piece it would hit at every byte of
+    // padding.
     let anchored = |f: &super::families::Family| {
         f.prefix.len() > 2 && f.prefix.bytes().any(|b| b != f.prefix.as_bytes()[0])
     };

@@ -1,4 +1,5 @@
-//! Values that stand against each other: the two sides of a failed assertion, whose code names them.
+//! Values that stand against each other: the two sides of a failed assertion, whose code names
+//! them.
 
 use super::cell;
 use super::key::Key;
@@ -21,7 +22,8 @@ pub(super) fn may_have_sides(text: &[u8], key: &Key) -> bool {
         .starts_with(b"code:")
 }
 
-/// `code:  assert Acme.password() == "…"`, then `left:  "…"` and `right: "…"`. Says whether the name stands in such code.
+/// `code: assert Acme.password() == "…"`, then `left: "…"` and `right: "…"`. Says whether the name
+/// stands in such code.
 pub(super) fn sides(scan: &mut Scan, key: &Key, class: KeyClass) -> bool {
     let text = scan.text;
     let lead = line_lead(text, key.start, 200).trim_ascii_start();

@@ -122,7 +122,8 @@ fn until(text: &[u8], key: &Key, separator: Separator, place: Place) -> Until {
 /// The end of the word at `at`, without what belongs to the sentence or to the next setting.
 fn word_end(text: &[u8], at: usize, separator: Separator, until: Until, class: KeyClass) -> usize {
     let mut end = bare(text, at, until).end;
-    // In a dotenv file a value may hold a semicolon; a token does not, nor does a password with another setting behind it.
+    // In a dotenv file a value may hold a semicolon; a token does not, nor does a password with
+    // another setting behind it.
     if until == Until::Blank {
         let value = &text[at..end];
         if let Some(cut) = memchr::memchr3(b';', b'&', b',', value) {
@@ -199,7 +200,8 @@ fn followed(text: &[u8], at: usize, end: usize, until: Until) -> usize {
     end
 }
 
-/// The rule that writes a string in a number's place, with quotation marks as those of the name before it.
+/// The rule that writes a string in a number's place, with quotation marks as those of the name
+/// before it.
 pub(super) fn number_rule(text: &[u8], at: usize) -> Option<Rule> {
     let lead = text[..at].trim_ascii_end();
     let name = lead
@@ -328,7 +330,8 @@ fn is_drawn(text: &[u8], key: &Key) -> bool {
     lead.is_empty() || lead.starts_with(b"|") || lead.starts_with("│".as_bytes())
 }
 
-/// `name=value` without blanks: the value goes whatever its strength, unless it refers to one or goes on as code.
+/// `name=value` without blanks: the value goes whatever its strength, unless it refers to one or
+/// goes on as code.
 fn tight_is_secret(text: &[u8], key: &Key, class: KeyClass, value: &[u8], word: &Word) -> bool {
     let shortest = if class >= KeyClass::Secret { 3 } else { 4 };
     if class < KeyClass::Token

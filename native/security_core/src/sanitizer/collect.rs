@@ -9,8 +9,9 @@ const SCHEMES: &[&[u8]] = &[b"bearer ", b"basic ", b"token ", b"apikey ", b"dige
 const MAX_VALUE: usize = 64 * 1024;
 
 impl Sanitizer {
-    /// The secret parts of a value: of a URL its password and its parameters, of a header's value what follows the scheme, of a
-    /// connection string the value under a name in it; of any other the whole, if its name promises a secret.
+    /// The secret parts of a value: of a URL its password and its parameters, of a header's value
+    /// what follows the scheme, of a connection string the value under a name in it; of any other
+    /// the whole, if its name promises a secret.
     pub fn secrets_in(&self, name: &[u8], value: &[u8]) -> Vec<Vec<u8>> {
         let value = without_fragment(value[..value.len().min(MAX_VALUE)].trim_ascii());
         let credential = after_scheme(value);

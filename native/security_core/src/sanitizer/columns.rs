@@ -1,4 +1,5 @@
-//! Columns and cells: a name in a header or in a list of columns rules the values below or beside it.
+//! Columns and cells: a name in a header or in a list of columns rules the values below or beside
+//! it.
 //!
 //! A header is read once, with all its names; rows are followed as long as they have its form.
 
@@ -19,7 +20,8 @@ const MAX_ROWS: usize = 4096;
 /// More columns than that are read up to here.
 const MAX_COLUMNS: usize = 64;
 
-/// A telling name that may be a column's: reads the columns beside it, and the values that belong to them.
+/// A telling name that may be a column's: reads the columns beside it, and the values that belong
+/// to them.
 pub(super) fn header(scan: &mut Scan, key: &Key, form: Form) {
     match form {
         Form::Listed(open) => {
@@ -136,7 +138,8 @@ fn lines(scan: &mut Scan, key: &Key, mark: Mark) {
     table.rows(scan, end);
 }
 
-/// Is this line a header for sure, or only if its rows look like values? `None` if it is code or prose.
+/// Is this line a header for sure, or only if its rows look like values? `None` if it is code or
+/// prose.
 fn certainty(line: &[u8], mark: Mark) -> Option<bool> {
     let Mark::Byte(mark) = mark else {
         return Some(mark == Mark::Rule);
@@ -201,7 +204,8 @@ impl Table<'_> {
     }
 }
 
-/// A line between header and rows, or a table's edge: no letters and digits, at least three of what lines are drawn with.
+/// A line between header and rows, or a table's edge: no letters and digits, at least three of what
+/// lines are drawn with.
 fn is_rule(line: &[u8]) -> bool {
     let drawn =
         |b: u8| matches!(b, b'-' | b'+' | b'|' | b'=' | b':' | b' ' | b'\t' | b'\r') || b >= 0x80;
@@ -290,7 +294,8 @@ fn spaced_names(text: &[u8], start: usize, end: usize, out: &mut Vec<(usize, usi
     }
 }
 
-/// What stands below the names, counted in characters. A row in which a value reaches from one column into the next is none.
+/// What stands below the names, counted in characters. A row in which a value reaches from one
+/// column into the next is none.
 fn spaced_values(
     text: &[u8],
     start: usize,

@@ -9,7 +9,8 @@ use super::shape::*;
 use aho_corasick::AhoCorasick;
 use std::sync::OnceLock;
 
-/// Commands whose short options take a password, and which of `u`, `p`, `a`, `P`, `w` do; `g` when `-p` is glued to its value.
+/// Commands whose short options take a password, and which of `u`, `p`, `a`, `P`, `w` do; `g` when
+/// `-p` is glued to its value.
 #[rustfmt::skip]
 static COMMANDS: &[(&str, &[u8])] = &[
     ("curl", b"u"), ("wget", b"u"), ("http ", b"u"), ("mysql", b"g"), ("mariadb", b"g"), ("sshpass", b"gp"), ("7z", b"g"), ("docker login", b"p"),
@@ -189,7 +190,8 @@ fn passwd(scan: &mut Scan, at: usize) -> bool {
     true
 }
 
-/// A line of a cookie file: host, flag, path, flag, time, name and value with tabs between. One flag stands at `at`.
+/// A line of a cookie file: host, flag, path, flag, time, name and value with tabs between. One
+/// flag stands at `at`.
 pub(crate) fn cookie_file(scan: &mut Scan, at: usize) {
     let text = scan.text;
     let start = at - line_lead(text, at, 400).len();

@@ -6,14 +6,16 @@ use super::shape::*;
 /// The most lines of a dump that are read together.
 const MAX_LINES: usize = 4096;
 
-/// A line of a dump: how many bytes were shown up to its end, and where what stands behind the offset begins and ends.
+/// A line of a dump: how many bytes were shown up to its end, and where what stands behind the
+/// offset begins and ends.
 pub(crate) struct Line {
     pub(crate) shown: usize,
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
 
-/// Reads the dump whose first offset ends with the `000:` at `at`, into `shown` and the list of its lines.
+/// Reads the dump whose first offset ends with the `000:` at `at`, into `shown` and the list of its
+/// lines.
 pub(crate) fn read(scan: &mut Scan, at: usize, shown: &mut Vec<u8>) -> Vec<Line> {
     let text = scan.text;
     let mut lines = Vec::new();
@@ -40,7 +42,8 @@ pub(crate) fn read(scan: &mut Scan, at: usize, shown: &mut Vec<u8>) -> Vec<Line>
     lines
 }
 
-/// Reads one line: an offset of eight digits, up to sixteen bytes, and their characters, which are not looked at.
+/// Reads one line: an offset of eight digits, up to sixteen bytes, and their characters, which are
+/// not looked at.
 fn line(text: &[u8], start: usize, shown: &mut Vec<u8>) -> Option<(usize, usize)> {
     let rest = text.get(start..text.len().min(start + 100))?;
     let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());

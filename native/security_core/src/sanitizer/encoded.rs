@@ -1,4 +1,5 @@
-//! JSON in base64: what stands in it is read as a text of its own. Kubernetes' secrets and queues' messages look so.
+//! JSON in base64: what stands in it is read as a text of its own. Kubernetes' secrets and queues'
+//! messages look so.
 
 use super::dump::Line;
 use super::headers::sextet;

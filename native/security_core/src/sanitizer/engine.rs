@@ -1,8 +1,8 @@
 //! The walk over a text: the prefilter's hits are handed to the detectors, window by window.
 //!
-//! Linear time is kept three ways: a hit inside a stretch that an earlier one has dealt with is skipped, every look-ahead has
-//! a cap, and what is read is counted against a budget for each window. A window that spends its budget is redacted word by
-//! word, and the answer says so.
+//! Linear time is kept three ways: a hit inside a stretch that an earlier one has dealt with is
+//! skipped, every look-ahead has a cap, and what is read is counted against a budget for each
+//! window. A window that spends its budget is redacted word by word, and the answer says so.
 
 use super::anchors::{Anchor, Speller, Whole, detect, table};
 use super::prefilter::{BATCH, Batch, Prefilter, long_runs};
@@ -60,10 +60,11 @@ impl Engine {
         scan.found
     }
 
-    /// Walks over the scan's text from `from` on. The scan is the caller's, for moving one costs as much as walking over a
-    /// short text.
+    /// Walks over the scan's text from `from` on. The scan is the caller's, for moving one costs as
+    /// much as walking over a short text.
     ///
-    /// `near` are places in ascending order: where there are some, only their windows and the neighbours are walked.
+    /// `near` are places in ascending order: where there are some, only their windows and the
+    /// neighbours are walked.
     pub(crate) fn walk(
         &self,
         scan: &mut Scan,
@@ -92,8 +93,8 @@ impl Engine {
                 self.hits(scan, &batch, end, walk)?;
                 at = batch.next.min(end);
             }
-            // The window is read again while it is near the processor. A run is read once by the filter and once here, and a
-            // few bytes beside it: no budget is needed.
+            // The window is read again while it is near the processor. A run is read once by the
+            // filter and once here, and a few bytes beside it: no budget is needed.
             let stop = run_end(text, end, ALNUM);
             if runs_from < stop {
                 long_runs(&text[runs_from..stop], &mut |start| {
@@ -135,7 +136,8 @@ impl Engine {
         Ok(())
     }
 
-    /// What a stretch spells in other letters is read as a text of its own; the lines that show some of a secret go.
+    /// What a stretch spells in other letters is read as a text of its own; the lines that show
+    /// some of a secret go.
     fn spelled(&self, scan: &mut Scan, at: usize, speller: Speller, whole: Whole) {
         let mut bytes = std::mem::take(&mut scan.scratch);
         let lines = speller(scan, at, &mut bytes);
@@ -163,7 +165,8 @@ impl Engine {
     }
 }
 
-/// Where the invisible thing begins whose piece stands at `at`; the piece may stand inside the written form: `\u001b`.
+/// Where the invisible thing begins whose piece stands at `at`; the piece may stand inside the
+/// written form: `\u001b`.
 fn invisible(text: &[u8], at: usize) -> Option<usize> {
     let start = if text[at..].starts_with(b"001") {
         at.saturating_sub(2)
@@ -173,8 +176,8 @@ fn invisible(text: &[u8], at: usize) -> Option<usize> {
     view::invisible(&text[start..]).map(|_| start)
 }
 
-/// The fallback of a window that spent its budget: every word of eight bytes and more goes, whatever it is. Escapes, numbers
-/// and the words of JSON stay, so that what was JSON remains JSON.
+/// The fallback of a window that spent its budget: every word of eight bytes and more goes,
+/// whatever it is. Escapes, numbers and the words of JSON stay, so that what was JSON remains JSON.
 fn redact_words(scan: &mut Scan, from: usize, to: usize, shortest: usize) {
     scan.over_budget = true;
     let text = scan.text;

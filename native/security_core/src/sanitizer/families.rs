@@ -1,6 +1,8 @@
-//! The table of token families: what vendors put in front of their tokens, what may follow, and how much of it.
+//! The table of token families: what vendors put in front of their tokens, what may follow, and how
+//! much of it.
 //!
-//! Lengths are minima and bodies are open runs: vendors lengthen their tokens, and a rule of fixed length then leaks the tail.
+//! Lengths are minima and bodies are open runs: vendors lengthen their tokens, and a rule of fixed
+//! length then leaks the tail.
 
 use super::rules::Rule;
 use super::shape::*;
@@ -104,7 +106,8 @@ fn aws_id(body: &[u8]) -> bool {
     body.len() <= 17 && !body.ends_with(b"EXAMPLE") && (any(body, D) || surprise(body) > 0)
 }
 
-/// The classic `sk-` keys: a plain run of twenty or more, or a longer one in parts that don't read as words.
+/// The classic `sk-` keys: a plain run of twenty or more, or a longer one in parts that don't read
+/// as words.
 fn sk(body: &[u8]) -> bool {
     run_end(body, 0, ALNUM) >= 20 && !(all(body, L) && surprise(&body[..body.len().min(60)]) < -60)
         || (body.len() >= 30 && mixed(body))

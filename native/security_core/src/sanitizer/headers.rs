@@ -159,7 +159,8 @@ pub(super) fn authorization(
     }
 }
 
-/// Digest and signature schemes carry parameters: the proof among them goes, the rest stays. Says whether there are any.
+/// Digest and signature schemes carry parameters: the proof among them goes, the rest stays. Says
+/// whether there are any.
 fn parameters(scan: &mut Scan, from: usize) -> bool {
     let text = scan.text;
     let name = run_end_capped(text, from, WORD | DASH, 32);
@@ -200,7 +201,8 @@ fn parameters(scan: &mut Scan, from: usize) -> bool {
     true
 }
 
-/// `auth: {:basic, "user:password"}`, `{:bearer, "…"}`, `{"user", "password"}`: how HTTP clients' options have it.
+/// `auth: {:basic, "user:password"}`, `{:bearer, "…"}`, `{"user", "password"}`: how HTTP clients'
+/// options have it.
 fn pair(scan: &mut Scan, from: usize) {
     let text = scan.text;
     let mut at = skip_blanks(text, from, 8);
@@ -344,7 +346,8 @@ pub(crate) fn bearer(scan: &mut Scan, at: usize) {
     };
     start += gap;
     if let Some((quote, after)) = Quote::open(text, start) {
-        // The token is a string of its own, or the next element: `["Bearer ", token]`, `"Bearer " <> "…"`.
+        // The token is a string of its own, or the next element: `["Bearer ", token]`,
+        // `"Bearer " <> "…"`.
         let joint = text[after..]
             .iter()
             .take(12)

@@ -1,4 +1,5 @@
-//! Is this value a secret, given the class of its key? Placeholders, references, types and prose never are.
+//! Is this value a secret, given the class of its key? Placeholders, references, types and prose
+//! never are.
 
 use super::families::is_uuid;
 use super::keys::KeyClass;
@@ -7,7 +8,8 @@ use super::shape::*;
 use aho_corasick::AhoCorasick;
 use std::sync::OnceLock;
 
-/// Stands for a secret without being one: `[REDACTED]`, `***`, `<token>`, `your-api-key`, `$VAR`, `${VAR}`, `op://…`.
+/// Stands for a secret without being one: `[REDACTED]`, `***`, `<token>`, `your-api-key`, `$VAR`,
+/// `${VAR}`, `op://…`.
 pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     let value = without(value);
     let value = value.trim_ascii();
@@ -574,7 +576,8 @@ pub(crate) fn token_is_secret(value: &[u8]) -> bool {
     }
     let digits = count(value, D);
     looks_random(value, false) && (digits > 0 || value.len() >= 16 || any(value, U) && any(value, L))
-        // Short ones need digits among letters on both sides of the middle; dates and versions have other signs between.
+        // Short ones need digits among letters on both sides of the middle; dates and versions have
+        // other signs between.
         || value.len() >= 6 && digits * 3 >= value.len() && all(value, WORD) && any(value, ALPHA) && value.len() < 16 && surprise(value) > 20
         || value.len() >= 20 && digits >= 2 && value.iter().all(|b| b.is_ascii_graphic()) && !value.contains(&b'/') && surprise(value) > 0 && !is_identifier(value)
 }
@@ -623,7 +626,8 @@ pub(super) fn names_key(key: &[u8], value: &[u8]) -> bool {
 pub(crate) struct Place {
     /// `KEY=value` without blanks.
     pub(crate) tight: bool,
-    /// The key starts its line, or follows `export` and the like, or other settings of the same form: data, not code.
+    /// The key starts its line, or follows `export` and the like, or other settings of the same
+    /// form: data, not code.
     pub(crate) data: bool,
     /// The key is in capitals.
     pub(crate) screaming: bool,
@@ -656,7 +660,8 @@ pub(crate) fn bare_is_secret(class: KeyClass, key: &[u8], value: &[u8], place: P
                 return false;
             }
             if is_identifier(value) {
-                // `password: user.password` is code, `DB_PASSWORD=hunter` is data. Digits tell a name apart only where data stands.
+                // `password: user.password` is code, `DB_PASSWORD=hunter` is data. Digits tell a
+                // name apart only where data stands.
                 let word = value.trim_ascii_end();
                 let tail = word
                     .iter()

@@ -89,7 +89,8 @@ fn judge(
     let Some((separator, value, tight)) = separated else {
         return;
     };
-    // A quotation mark before a name that none closes began the string in which the key and its value stand.
+    // A quotation mark before a name that none closes began the string in which the key and its
+    // value stand.
     let closed = key.quote.is_some_and(|quote| match quote {
         Quote::Plain { .. } => Quote::open(text, end).is_some_and(|(mark, _)| mark == quote),
         Quote::Spelled { close } => text[end..].starts_with(close),
@@ -175,7 +176,8 @@ fn class(scan: &Scan, key: &Key, separated: Option<(Separator, usize, bool)>) ->
     class
 }
 
-/// How many letters and digits at the start of a name belong to an escape before it: `\n`, `\u0022`, `%22`.
+/// How many letters and digits at the start of a name belong to an escape before it: `\n`,
+/// `\u0022`, `%22`.
 fn escape_letters(text: &[u8], preceded: bool) -> usize {
     match text {
         [b'\\', b'u', hex @ ..] if preceded && hex.len() >= 4 && all(&hex[..4], HEX_ANY) => 5,
@@ -186,7 +188,8 @@ fn escape_letters(text: &[u8], preceded: bool) -> usize {
     }
 }
 
-/// `API key`, `secret access key`: what the word before a key in prose makes of it, if it makes anything.
+/// `API key`, `secret access key`: what the word before a key in prose makes of it, if it makes
+/// anything.
 fn two_words(text: &[u8], start: usize, name: &[u8]) -> Option<KeyClass> {
     if start < 3 || text[start - 1] != b' ' || name.len() > 24 {
         return None;

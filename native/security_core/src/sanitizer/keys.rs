@@ -1,7 +1,8 @@
 //! What the name of a key says about its value.
 //!
-//! Names are split into words (snake, kebab, dotted, camel and screaming case), the last word that carries meaning decides, and
-//! other words may take the meaning away: `max_tokens`, `password_file`, `public_key`, `bypass`.
+//! Names are split into words (snake, kebab, dotted, camel and screaming case), the last word that
+//! carries meaning decides, and other words may take the meaning away: `max_tokens`,
+//! `password_file`, `public_key`, `bypass`.
 
 use super::tongues;
 
@@ -49,7 +50,8 @@ impl Words {
         }
     }
 
-    /// Filled in place, since moving it about costs more than the splitting. Says whether there are any words.
+    /// Filled in place, since moving it about costs more than the splitting. Says whether there are
+    /// any words.
     fn split(&mut self, name: &[u8]) -> bool {
         let words = self;
         if name.is_empty() || name.len() > MAX_NAME {
@@ -632,7 +634,8 @@ fn glued(word: &[u8]) -> Option<KeyClass> {
     None
 }
 
-/// What `name` says about its value. Fast for names that say nothing; names over [`MAX_NAME`] bytes say nothing.
+/// What `name` says about its value. Fast for names that say nothing; names over [`MAX_NAME`] bytes
+/// say nothing.
 pub(crate) fn classify(name: &[u8]) -> KeyClass {
     let mut words = Words::none();
     if !name.is_ascii() && tongues::is_password(name) {
@@ -653,7 +656,8 @@ pub(crate) fn classify(name: &[u8]) -> KeyClass {
         Verdict::Is(class) => class,
         Verdict::Harmless => KeyClass::None,
         Verdict::Unknown => {
-            // `API_KEY_OPENAI`, `TOKEN_READONLY`: a telling word, then an owner's name. The value must prove the rest.
+            // `API_KEY_OPENAI`, `TOKEN_READONLY`: a telling word, then an owner's name. The value
+            // must prove the rest.
             for back in 1..=2.min(last) {
                 if let Verdict::Is(class) = judge(&words, last - back) {
                     let cap = if words.screaming {

@@ -1,7 +1,8 @@
-//! Exact values: secrets that this node already knows, found verbatim and in the spellings in which programs print them.
+//! Exact values: secrets that this node already knows, found verbatim and in the spellings in which
+//! programs print them.
 //!
-//! A spelling's first bytes are searched for, all at once; from there the text is followed with the value in hand, over line
-//! breaks, escapes and what stands between the bytes of a dump.
+//! A spelling's first bytes are searched for, all at once; from there the text is followed with the
+//! value in hand, over line breaks, escapes and what stands between the bytes of a dump.
 
 use super::shape::{ALPHA, D, any, distinct, looks_random};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
@@ -62,7 +63,8 @@ impl Default for KnownSecrets {
     }
 }
 
-/// Values longer than this are searched for by their first bytes; a private key need not be compared to its end to be known.
+/// Values longer than this are searched for by their first bytes; a private key need not be
+/// compared to its end to be known.
 const MAX_PATTERN: usize = 4096;
 /// So many bytes of a spelling are searched for.
 const ANCHOR: usize = 8;
@@ -82,15 +84,15 @@ impl KnownSecrets {
         }
     }
 
-    /// Of values that were collected by their names, takes those that can't be ordinary words: at least eight bytes and
-    /// random-looking, or at least sixteen bytes. Weaker ones (`postgres` in a development configuration) must not vanish
-    /// from every text.
+    /// Of values that were collected by their names, takes those that can't be ordinary words: at
+    /// least eight bytes and random-looking, or at least sixteen bytes. Weaker ones (`postgres` in
+    /// a development configuration) must not vanish from every text.
     pub fn build<I: IntoIterator<Item = Vec<u8>>>(values: I) -> KnownSecrets {
         KnownSecrets::build_with(values, [])
     }
 
-    /// As [`KnownSecrets::build`], and takes `forced`, which the host registered on purpose, from four bytes on. Blanks are
-    /// no secret: with them every indentation would be one.
+    /// As [`KnownSecrets::build`], and takes `forced`, which the host registered on purpose, from
+    /// four bytes on. Blanks are no secret: with them every indentation would be one.
     pub fn build_with<I, F>(collected: I, forced: F) -> KnownSecrets
     where
         I: IntoIterator<Item = Vec<u8>>,
@@ -142,7 +144,8 @@ impl KnownSecrets {
             || any(text, D) && any(text, ALPHA) && super::shape::surprise(text) > 0
     }
 
-    /// May the host register this value? Not blanks, not one letter over and over, not less than four bytes.
+    /// May the host register this value? Not blanks, not one letter over and over, not less than
+    /// four bytes.
     pub fn may_register(value: &[u8]) -> bool {
         let text = value.trim_ascii();
         text.len() >= 4 && distinct(text) >= 2
@@ -190,12 +193,14 @@ impl KnownSecrets {
         }
     }
 
-    /// Adds the spellings in which programs print a value, and the patterns by which they are found.
+    /// Adds the spellings in which programs print a value, and the patterns by which they are
+    /// found.
     fn spell(&mut self, value: &[u8], patterns: &mut Vec<Vec<u8>>) {
         let value = &value[..value.len().min(MAX_PATTERN)];
         let random = value.len() > PIECE && looks_random(value, false);
         let index = self.add(value.to_vec(), Alphabet::Plain, random);
-        // Escaped in JSON, Elixir and Erlang, with escaped slashes, twice; in URLs; in HTML; for a shell and for SQL.
+        // Escaped in JSON, Elixir and Erlang, with escaped slashes, twice; in URLs; in HTML; for a
+        // shell and for SQL.
         let json = escape_json(value, false);
         let mut begins = vec![
             value.to_vec(),
@@ -304,7 +309,8 @@ impl KnownSecrets {
 }
 
 impl Spelling {
-    /// Follows the text from `start`: how many bytes of the spelling stand there, and where the last of them ends.
+    /// Follows the text from `start`: how many bytes of the spelling stand there, and where the
+    /// last of them ends.
     fn follow(&self, text: &[u8], start: usize) -> (usize, usize) {
         let (mut matched, mut at, mut end) = (0, start, start);
         while let Some(&wanted) = self.bytes.get(matched) {
@@ -384,7 +390,8 @@ impl Spelling {
                     .count(),
             },
             Alphabet::Codes => rest.iter().take_while(blank).count(),
-            // A line's end with what indents the next one, written or real, and a backslash in front of it.
+            // A line's end with what indents the next one, written or real, and a backslash in
+            // front of it.
             Alphabet::Plain | Alphabet::Wrapped => {
                 let lead = rest
                     .iter()
@@ -506,8 +513,8 @@ fn backslashed(value: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// The characters that every base64 text has in common that holds `value` after `offset` other bytes: those that depend on
-/// the value alone.
+/// The characters that every base64 text has in common that holds `value` after `offset` other
+/// bytes: those that depend on the value alone.
 fn base64_inside(value: &[u8], offset: usize, url_safe: bool) -> Option<Vec<u8>> {
     const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

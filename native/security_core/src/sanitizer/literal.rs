@@ -1,4 +1,5 @@
-//! Reading a literal where a value is expected: quotes at any escape depth, sigils, binaries, bare words, lists of codes.
+//! Reading a literal where a value is expected: quotes at any escape depth, sigils, binaries, bare
+//! words, lists of codes.
 
 use super::marks::mark_at;
 use super::shape::*;
@@ -13,7 +14,8 @@ const MAX_WORD: usize = 256;
 /// A kind of quotation mark, and how deep in other strings it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quote {
-    /// A quotation mark after `slashes` backslashes: none at the top, one in a string, three in a string in a string.
+    /// A quotation mark after `slashes` backslashes: none at the top, one in a string, three in a
+    /// string in a string.
     Plain { mark: u8, slashes: usize },
     /// A quotation mark in another alphabet: HTML, percent or JSON escapes, typographic marks.
     Spelled { close: &'static [u8] },
@@ -59,7 +61,8 @@ impl Quote {
                 .take(64)
                 .take_while(|&&b| b == b'\\')
                 .count();
-            // What is not a depth of its own is an escaped backslash before a mark; the deepest fitting depth is meant.
+            // What is not a depth of its own is an escaped backslash before a mark; the deepest
+            // fitting depth is meant.
             let slashes = (slashes + 2).next_power_of_two() / 2 - 1;
             return Some((Quote::Plain { mark, slashes }, end - 1 - slashes));
         }
@@ -69,7 +72,8 @@ impl Quote {
             .map(|(open, close)| (Quote::Spelled { close }, end - open.len()))
     }
 
-    /// The end of the content that starts at `from`, the end of the closing mark, and whether that mark is really there.
+    /// The end of the content that starts at `from`, the end of the closing mark, and whether that
+    /// mark is really there.
     pub(crate) fn close(self, text: &[u8], from: usize) -> (usize, usize, bool) {
         let limit = text.len().min(from + MAX_LITERAL);
         match self {
@@ -121,8 +125,8 @@ impl Quote {
     }
 }
 
-/// The content of a string that does not end on its line: up to the first quotation mark of any kind, which may belong to the
-/// string around.
+/// The content of a string that does not end on its line: up to the first quotation mark of any
+/// kind, which may belong to the string around.
 fn torn(text: &[u8], from: usize, line_end: usize) -> (usize, usize, bool) {
     let line = &text[from..line_end];
     let mut end = line
@@ -241,7 +245,8 @@ pub(crate) fn marked(text: &[u8], at: usize) -> Option<Literal> {
     })
 }
 
-/// The end of the letters before a literal's quotation mark: b"…", r"…", f"…", @"…", E'…' and the like.
+/// The end of the letters before a literal's quotation mark: b"…", r"…", f"…", @"…", E'…' and the
+/// like.
 fn prefix_end(text: &[u8], at: usize) -> usize {
     const LETTERS: &[u8] = b"bBrRfFuULcNE@$";
     let letters = text[at..].iter().take(2);
@@ -348,7 +353,8 @@ fn codes(text: &[u8], start: usize, close: &[u8]) -> Option<Literal> {
     })
 }
 
-/// The characters that a list of codes spells, if every code is one; `None` for any other list of numbers.
+/// The characters that a list of codes spells, if every code is one; `None` for any other list of
+/// numbers.
 pub(crate) fn decode_codes(list: &[u8], out: &mut Vec<u8>) -> Option<()> {
     out.clear();
     let mut number: Option<u32> = None;
@@ -387,7 +393,8 @@ pub(crate) enum Until {
 
 /// The bare word at `start`. Backslash pairs stay whole, so that a string around it stays a string.
 ///
-/// Only [`MAX_WORD`] bytes are read: enough to judge by. A word that goes is followed to its end by [`bare_end`].
+/// Only [`MAX_WORD`] bytes are read: enough to judge by. A word that goes is followed to its end by
+/// [`bare_end`].
 pub(crate) fn bare(text: &[u8], start: usize, until: Until) -> Literal {
     bare_within(text, start, until, MAX_WORD)
 }
@@ -456,7 +463,8 @@ fn bare_within(text: &[u8], start: usize, until: Until, cap: usize) -> Literal {
     }
 }
 
-/// The end of a literal that goes on in the next one: `"abc" <> "def"`, `"abc" + "def"`, or neighbours on two lines.
+/// The end of a literal that goes on in the next one: `"abc" <> "def"`, `"abc" + "def"`, or
+/// neighbours on two lines.
 pub(crate) fn concatenated(text: &[u8], first: Literal) -> Literal {
     let mut whole = first;
     while let Some(next) = joined(text, whole.kind, whole.after) {
@@ -474,7 +482,8 @@ pub(crate) fn concatenated(text: &[u8], first: Literal) -> Literal {
     whole
 }
 
-/// Where the next piece of a concatenated literal starts, if the one of `kind` that ended at `after` goes on.
+/// Where the next piece of a concatenated literal starts, if the one of `kind` that ended at
+/// `after` goes on.
 pub(crate) fn joined(text: &[u8], kind: Kind, after: usize) -> Option<(Quote, usize)> {
     let Kind::Quoted(quote @ Quote::Plain { .. }) = kind else {
         return None;

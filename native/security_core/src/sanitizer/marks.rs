@@ -1,8 +1,9 @@
-//! The texts that the redactor writes itself. They hold no secret, so a finding that is made of them is none; and they prove
-//! nothing about what stands beside them, since anybody can write `[REDACTED]`.
+//! The texts that the redactor writes itself. They hold no secret, so a finding that is made of
+//! them is none; and they prove nothing about what stands beside them, since anybody can write
+//! `[REDACTED]`.
 //!
-//! That is what makes redaction come to rest: a finding that reaches into a mark takes it whole, so that each further pass leaves
-//! fewer bytes that are no mark.
+//! That is what makes redaction come to rest: a finding that reaches into a mark takes it whole, so
+//! that each further pass leaves fewer bytes that are no mark.
 
 use super::rules::RULES;
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -42,7 +43,8 @@ impl Marks {
         begins.sort_unstable();
         begins.dedup();
         let begins = <[u8; 2]>::try_from(begins).ok();
-        // Without a searcher no mark is known: more goes than must, and nothing stays that should go.
+        // Without a searcher no mark is known: more goes than must, and nothing stays that should
+        // go.
         Marks {
             searcher: AhoCorasick::builder()
                 .match_kind(MatchKind::LeftmostLongest)
@@ -66,7 +68,8 @@ impl Marks {
 
     /// Widens the finding over the marks that it reaches into.
     pub(crate) fn reach(&self, text: &[u8], start: usize, end: usize) -> Reach {
-        // A mark is at most 64 bytes long; one that begins before this does not reach into the finding.
+        // A mark is at most 64 bytes long; one that begins before this does not reach into the
+        // finding.
         let from = start.saturating_sub(64);
         let to = text.len().min(end + 64);
         if let Some([one, two]) = self.begins

@@ -1,5 +1,5 @@
-//! What a session's outputs gave away, for its later ones: a value that stood under its name once is a secret where it stands
-//! without one.
+//! What a session's outputs gave away, for its later ones: a value that stood under its name once
+//! is a secret where it stands without one.
 
 use super::shape::looks_random;
 use super::{Findings, KnownSecrets};
@@ -62,7 +62,8 @@ impl Memory {
         Arc::clone(&self.kept.lock().known)
     }
 
-    /// Takes in what was found in `text` by its name, if it looks random. Says how many values are new.
+    /// Takes in what was found in `text` by its name, if it looks random. Says how many values are
+    /// new.
     pub fn learn(&self, text: &[u8], findings: &Findings<'_>) -> usize {
         if findings.over_budget {
             return 0;

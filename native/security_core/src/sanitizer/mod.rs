@@ -1,19 +1,23 @@
-//! Removes secrets from text: tokens by their form, values by their surroundings, and the secrets that this node knows.
+//! Removes secrets from text: tokens by their form, values by their surroundings, and the secrets
+//! that this node knows.
 //!
-//! [`Sanitizer::scan`] says what must go, [`Sanitizer::redact`] writes the redacted text. Both take any bytes, run in linear time,
-//! and never panic. Only values are replaced; keys, quotation marks and brackets stay, so that JSON remains JSON and Elixir
-//! remains parseable. References (`$DB_PASSWORD`, `System.fetch_env!("X")`), placeholders (`<token>`, `***`) and public
+//! [`Sanitizer::scan`] says what must go, [`Sanitizer::redact`] writes the redacted text. Both take
+//! any bytes, run in linear time, and never panic. Only values are replaced; keys, quotation marks
+//! and brackets stay, so that JSON remains JSON and Elixir remains parseable. References
+//! (`$DB_PASSWORD`, `System.fetch_env!("X")`), placeholders (`<token>`, `***`) and public
 //! look-alikes (publishable keys, digests, UUIDs) stay.
 //!
 //! How a text is walked:
 //!
 //! 1. a prefilter finds the few places where a rule's fixed piece occurs (`prefilter`);
 //! 2. each is confirmed by a detector (`anchors` says which): a token family (`token`, `families`,
-//!    `runs`), a private key (`pem`), a URL (`url`), or a telling name (`key`, `keys`) with what stands
-//!    between (`separator`) and its value (`value`, `bare`, `prose`, `headers`, `commands`, with
-//!    `literal` for values and `judge` for the decision);
-//! 3. where colour codes, zero-width characters and the like occur, this is done on a readable view of the text (`view`);
-//! 4. known values are searched for exactly (`known`), the configured rules run, and all findings are merged.
+//!    `runs`), a private key (`pem`), a URL (`url`), or a telling name (`key`, `keys`) with what
+//!    stands between (`separator`) and its value (`value`, `bare`, `prose`, `headers`, `commands`,
+//!    with `literal` for values and `judge` for the decision);
+//! 3. where colour codes, zero-width characters and the like occur, this is done on a readable view
+//!    of the text (`view`);
+//! 4. known values are searched for exactly (`known`), the configured rules run, and all findings
+//!    are merged.
 
 mod again;
 mod anchors;
@@ -87,8 +91,8 @@ pub struct Config {
 pub struct UserRule {
     /// Snake-case, not a built-in rule's name.
     pub name: String,
-    /// A regular expression without look-around and back references, so that it runs in linear time. A group named `secret`
-    /// limits what is replaced to that group.
+    /// A regular expression without look-around and back references, so that it runs in linear
+    /// time. A group named `secret` limits what is replaced to that group.
     pub pattern: String,
     /// What takes the match's place: printable ASCII without quotation marks and backslashes.
     pub replacement: String,
@@ -167,7 +171,8 @@ struct CompiledRule {
     secret_group: Option<usize>,
 }
 
-/// The redactor. Immutable and shared by all threads; building it costs some milliseconds and is done once.
+/// The redactor. Immutable and shared by all threads; building it costs some milliseconds and is
+/// done once.
 pub struct Sanitizer {
     engine: Engine,
     fields: HashSet<Vec<u8>>,
@@ -203,7 +208,8 @@ pub struct Findings<'s> {
     pub spans: Vec<Span<'s>>,
     /// Some of the text took more work than allowed; its long words are among the spans.
     pub over_budget: bool,
-    /// How many bytes were read again to confirm or reject what the prefilter found: at most a fixed multiple of the text's length.
+    /// How many bytes were read again to confirm or reject what the prefilter found: at most a
+    /// fixed multiple of the text's length.
     pub work: usize,
 }
 
@@ -279,12 +285,14 @@ impl Sanitizer {
 
     /// Finds what must go from `text`. `known` are the exact values of this node.
     ///
-    /// What is left once these are replaced has no more findings: a secret that another one hid is among them.
+    /// What is left once these are replaced has no more findings: a secret that another one hid is
+    /// among them.
     pub fn scan(&self, text: &[u8], known: &KnownSecrets) -> Findings<'_> {
         self.scan_all(text, &[known])
     }
 
-    /// As [`Sanitizer::scan`], with several sets of known values: this node's, a session's [`Memory`].
+    /// As [`Sanitizer::scan`], with several sets of known values: this node's, a session's
+    /// [`Memory`].
     pub fn scan_all(&self, text: &[u8], known: &[&KnownSecrets]) -> Findings<'_> {
         let mut findings = self.pass(text, known, &[]);
         for _ in 0..PASSES {
@@ -397,8 +405,9 @@ impl Sanitizer {
         }
     }
 
-    /// A finding takes the marks whole that it reaches into, and an escape character right before it, which would make an
-    /// escape of the replacement's first letters. Findings that are made of marks are none.
+    /// A finding takes the marks whole that it reaches into, and an escape character right before
+    /// it, which would make an escape of the replacement's first letters. Findings that are made of
+    /// marks are none.
     fn take_marks_whole(&self, text: &[u8], found: &mut Vec<Found>) {
         found.retain_mut(|next| match self.marks.reach(text, next.start, next.end) {
             Reach::Empty => false,
@@ -455,7 +464,8 @@ impl Sanitizer {
         }
     }
 
-    /// The text without its secrets, or `None` when there are none, for the caller to keep its own bytes.
+    /// The text without its secrets, or `None` when there are none, for the caller to keep its own
+    /// bytes.
     pub fn redact(&self, text: &[u8], known: &KnownSecrets) -> Option<Redacted> {
         let findings = self.scan(text, known);
         if findings.spans.is_empty() {
@@ -470,7 +480,8 @@ impl Sanitizer {
 
     /// What the name of a map key, a keyword or a pair's first element says about its value.
     pub fn key_class(&self, key: &[u8]) -> KeyClass {
-        // `password=hunter2` is not a name: what is left of it once it is redacted says something else.
+        // `password=hunter2` is not a name: what is left of it once it is redacted says something
+        // else.
         if key.is_empty() || key.len() > keys::MAX_NAME || key.contains(&b'=') {
             return KeyClass::None;
         }
@@ -523,8 +534,8 @@ struct Place {
     origin: (usize, usize),
 }
 
-/// Spans of a text and those of its redacted form, all as spans of the text. Where both speak of a stretch, the later has
-/// seen more of it.
+/// Spans of a text and those of its redacted form, all as spans of the text. Where both speak of a
+/// stretch, the later has seen more of it.
 fn join<'s>(first: &[Span<'s>], later: Vec<Span<'s>>, places: &[Place]) -> Vec<Span<'s>> {
     // The place that holds `at` or is the last before it.
     let before = |at: usize| {

@@ -1,5 +1,5 @@
-//! Values one level below a telling name: `secrets: ["…", "…"]`, `api_key: {"value": "…"}`, `credentials: %{user: "…", pw: "…"}`,
-//! a section of a settings file.
+//! Values one level below a telling name: `secrets: ["…", "…"]`, `api_key: {"value": "…"}`,
+//! `credentials: %{user: "…", pw: "…"}`, a section of a settings file.
 
 use super::cell;
 use super::judge::{is_keyword, is_placeholder, names_secret, quoted_is_secret};
@@ -283,7 +283,8 @@ mod tests {
     use super::*;
     use crate::sanitizer::{KnownSecrets, Sanitizer};
 
-    /// Braces that stay open to the container's reach cost as much as all of it, for each of thousands of names.
+    /// Braces that stay open to the container's reach cost as much as all of it, for each of
+    /// thousands of names.
     #[test]
     fn code_full_of_telling_names_is_read_to_its_end() {
         let lines = "read(T, Line) ->\n  Token = {identifier, {Line, Column, nil}, $}},\n  \

@@ -1,5 +1,5 @@
-//! Private keys: a line automaton that follows a key's body through gutters, escapes and concatenation, and that also works
-//! when the head or the tail was cut off.
+//! Private keys: a line automaton that follows a key's body through gutters, escapes and
+//! concatenation, and that also works when the head or the tail was cut off.
 
 use super::headers::sextet;
 use super::literal::{Kind, Quote, joined};
@@ -30,7 +30,8 @@ fn private_label(text: &[u8], at: usize) -> Option<usize> {
 const MAX_RECORD: usize = 16 * 1024;
 const MIN_NUMBER: usize = 20;
 
-/// `{'RSAPrivateKey', …}`, `{:ECPrivateKey, 1, <<…>>, …}`: the numbers and bytes of a key as Erlang's terms show it.
+/// `{'RSAPrivateKey', …}`, `{:ECPrivateKey, 1, <<…>>, …}`: the numbers and bytes of a key as
+/// Erlang's terms show it.
 pub(crate) fn record(scan: &mut Scan, at: usize) {
     let text = scan.text;
     let name = &text[at.saturating_sub(9)..text.len().min(at + 5)];
@@ -131,7 +132,8 @@ fn trim(text: &[u8], mut start: usize, mut end: usize) -> Option<(usize, usize)>
         .then_some((start, end))
 }
 
-/// The end of a key's body that starts at `from`: right before the END line, or where the body stops looking like one.
+/// The end of a key's body that starts at `from`: right before the END line, or where the body
+/// stops looking like one.
 fn armour_end(scan: &mut Scan, from: usize) -> usize {
     let text = scan.text;
     let limit = text.len().min(from + MAX_ARMOUR);
@@ -211,7 +213,8 @@ fn armour_end(scan: &mut Scan, from: usize) -> usize {
                     at = next;
                     continue;
                 }
-                // The literal's first mark: a body that begins with concatenation, or the string's own end.
+                // The literal's first mark: a body that begins with concatenation, or the string's
+                // own end.
                 _ => return body_end,
             }
         }
@@ -297,8 +300,8 @@ fn begins(text: &[u8], at: usize) -> bool {
     text[at..].starts_with(b"-BEGIN ") && private_label(text, at + 7).is_some()
 }
 
-/// The end of the line at `at`: a real line break, one written with backslashes, or the dash before the next key's BEGIN, so that
-/// heads without number on one line are each read once.
+/// The end of the line at `at`: a real line break, one written with backslashes, or the dash before
+/// the next key's BEGIN, so that heads without number on one line are each read once.
 fn line_end(text: &[u8], at: usize, limit: usize) -> usize {
     let mut from = at;
     while let Some(offset) = memchr::memchr3(b'\n', b'\\', b'-', &text[from..limit]) {
@@ -343,7 +346,8 @@ fn skip_break(text: &[u8], at: usize) -> usize {
     (at + 1).min(text.len())
 }
 
-/// `-END` of `-----END … PRIVATE KEY-----` stands at `at`, and no BEGIN was seen: the head was cut off.
+/// `-END` of `-----END … PRIVATE KEY-----` stands at `at`, and no BEGIN was seen: the head was cut
+/// off.
 pub(crate) fn end(scan: &mut Scan, at: usize) {
     let text = scan.text;
     let Some(label) = text[at + 1..].strip_prefix(b"END ").map(|_| at + 5) else {
@@ -381,7 +385,8 @@ pub(crate) fn end(scan: &mut Scan, at: usize) {
             None => (from, to),
         };
         let gutter = line_end == at - dashes && memchr::memchr(b':', line).is_some();
-        // Two quotation marks behind it end one string and begin another: the key of a member, not a body.
+        // Two quotation marks behind it end one string and begin another: the key of a member, not
+        // a body.
         let closed = line[to..]
             .iter()
             .filter(|b| matches!(b, b'"' | b'\'' | b'`'))
@@ -501,7 +506,8 @@ pub(crate) fn wrapped(scan: &mut Scan, at: usize) {
     scan.token_until = end;
 }
 
-/// `MI…`, `MC…`, `MH…`, `b3Bl…`: the base64 of a private key's first bytes, without an armour around.
+/// `MI…`, `MC…`, `MH…`, `b3Bl…`: the base64 of a private key's first bytes, without an armour
+/// around.
 pub(crate) fn der(scan: &mut Scan, at: usize) {
     let text = scan.text;
     if at < scan.token_until || at > 0 && is(text[at - 1], ALNUM | B64 | US | DASH) {
@@ -529,7 +535,8 @@ pub(crate) fn der(scan: &mut Scan, at: usize) {
             length if length < 0x80 => &bytes[2..],
             _ => return,
         };
-        // Version 0 and an algorithm (PKCS 8) or a modulus (PKCS 1), version 1 and an octet string (SEC 1).
+        // Version 0 and an algorithm (PKCS 8) or a modulus (PKCS 1), version 1 and an octet string
+        // (SEC 1).
         body.starts_with(&[2, 1, 0, 0x30])
             || body.starts_with(&[2, 1, 0, 2])
             || body.starts_with(&[2, 1, 1, 4])
@@ -564,7 +571,8 @@ pub(crate) fn putty(scan: &mut Scan, at: usize) {
     }
 }
 
-/// `"kty"`: a JSON Web Key; its private members `d`, `p`, `q`, `dp`, `dq`, `qi` and a symmetric `k`.
+/// `"kty"`: a JSON Web Key; its private members `d`, `p`, `q`, `dp`, `dq`, `qi` and a symmetric
+/// `k`.
 pub(crate) fn jwk(scan: &mut Scan, at: usize) {
     let text = scan.text;
     if !text[at..].starts_with(b"kty") || at < scan.jwk_until {

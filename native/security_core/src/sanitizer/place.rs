@@ -39,7 +39,8 @@ pub(super) fn place(text: &[u8], key: &Key, tight: bool) -> Place {
     }
 }
 
-/// Line numbers, diff signs, list dashes, comment signs, `path:12:`: nothing that belongs to the line itself.
+/// Line numbers, diff signs, list dashes, comment signs, `path:12:`: nothing that belongs to the
+/// line itself.
 fn is_gutter(lead: &[u8]) -> bool {
     let sign = |&b: &u8| {
         matches!(
@@ -65,7 +66,8 @@ fn begins_word(text: &[u8], start: usize) -> bool {
     start > 0 && matches!(text[start - 1], b'"' | b'\'' | b' ' | b'[' | b',')
 }
 
-/// Among `key=value` settings joined by semicolons or ampersands: a connection string or a URL's parameters.
+/// Among `key=value` settings joined by semicolons or ampersands: a connection string or a URL's
+/// parameters.
 pub(super) fn in_settings(text: &[u8], start: usize) -> bool {
     start > 0 && matches!(text[start - 1], b';' | b'&' | b'?')
         || start > 1 && text[start - 1] == b' ' && text[start - 2] == b';'

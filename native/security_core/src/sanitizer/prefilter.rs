@@ -1,11 +1,13 @@
 //! Finds, at memory speed, the few places of a text that may start a secret.
 //!
-//! Every rule hangs on a piece of two to four bytes ("piece") that any match must contain. The pieces are spread over groups
-//! of eight buckets; for each of four neighbouring bytes two 16-entry tables, one per nibble, say which buckets that byte
-//! allows, so that thirty-two positions are decided by a handful of byte shuffles. What survives is compared with the
-//! bucket's pieces exactly, hence the vector code and the portable code report the very same hits.
+//! Every rule hangs on a piece of two to four bytes ("piece") that any match must contain. The
+//! pieces are spread over groups of eight buckets; for each of four neighbouring bytes two 16-entry
+//! tables, one per nibble, say which buckets that byte allows, so that thirty-two positions are
+//! decided by a handful of byte shuffles. What survives is compared with the bucket's pieces
+//! exactly, hence the vector code and the portable code report the very same hits.
 
-/// A piece of up to four bytes, with a mask for letters of either case and for bytes that don't matter.
+/// A piece of up to four bytes, with a mask for letters of either case and for bytes that don't
+/// matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
     value: u32,
@@ -89,7 +91,8 @@ impl Batch {
     }
 }
 
-/// Eight buckets and their tables: for each byte of a window, by low and by high nibble, the buckets that allow it.
+/// Eight buckets and their tables: for each byte of a window, by low and by high nibble, the
+/// buckets that allow it.
 struct Group {
     low: [[u8; 16]; 4],
     high: [[u8; 16]; 4],
@@ -100,10 +103,12 @@ const GROUPS: usize = 4;
 
 pub(crate) struct Prefilter {
     groups: [Group; GROUPS],
-    /// The portable path: for each byte of the window, the buckets that allow it, one byte per group.
+    /// The portable path: for each byte of the window, the buckets that allow it, one byte per
+    /// group.
     bytes: Box<[[u32; 256]; 4]>,
-    /// Which windows begin with a piece of four bytes, and which with a shorter one; by hash, so that some others pass as well.
-    /// The nibble tables let about one position in thirty of ordinary text pass, these one in several hundred.
+    /// Which windows begin with a piece of four bytes, and which with a shorter one; by hash, so
+    /// that some others pass as well. The nibble tables let about one position in thirty of
+    /// ordinary text pass, these one in several hundred.
     fours: Bitmap,
     shorts: Bitmap,
     /// The most pieces that can hit at one position.
@@ -197,7 +202,8 @@ impl Prefilter {
         }
     }
 
-    /// Fills `batch` with the hits from `from` on, in ascending order, until it is full or the text ends.
+    /// Fills `batch` with the hits from `from` on, in ascending order, until it is full or the text
+    /// ends.
     pub(crate) fn fill(&self, text: &[u8], from: usize, batch: &mut Batch) {
         batch.len = 0;
         batch.next = from;
@@ -226,7 +232,8 @@ impl Prefilter {
             }
             at += 1;
         }
-        // The last three windows reach past the end; zero bytes stand there, which no piece asks for.
+        // The last three windows reach past the end; zero bytes stand there, which no piece asks
+        // for.
         while at < text.len() && !self.full(batch) && at + 4 > text.len() {
             let mut window = [0u8; 4];
             window[..text.len() - at].copy_from_slice(&text[at..]);
@@ -267,7 +274,8 @@ impl Prefilter {
     fn fill_avx2(&self, text: &[u8], batch: &mut Batch) {
         use std::arch::x86_64::*;
 
-        // Broadcast where it is used: there are more tables than registers, and short texts don't pay for copies of them.
+        // Broadcast where it is used: there are more tables than registers, and short texts don't
+        // pay for copies of them.
         let load16 = |table: &[u8; 16]| -> __m256i {
             // SAFETY: `table` is 16 bytes, and the load needs no alignment.
             let half = unsafe { _mm_loadu_si128(table.as_ptr().cast()) };
@@ -276,8 +284,8 @@ impl Prefilter {
         let nibble = _mm256_set1_epi8(0x0f);
         let zero = _mm256_setzero_si256();
         let mut at = batch.next;
-        // Each step reads 32 bytes at each of four offsets: up to `block + 35`. The last step goes back so far that it ends with
-        // the text, and leaves three bytes to the portable path.
+        // Each step reads 32 bytes at each of four offsets: up to `block + 35`. The last step goes
+        // back so far that it ends with the text, and leaves three bytes to the portable path.
         while at + 3 < text.len() && text.len() >= 35 {
             let block = at.min(text.len() - 35);
             let mut sets = [_mm256_set1_epi8(-1); GROUPS];
@@ -372,7 +380,8 @@ impl Shape {
         }))
     }
 
-    /// How often ordinary text passes, roughly: the product over the positions of the chance that a byte is allowed.
+    /// How often ordinary text passes, roughly: the product over the positions of the chance that a
+    /// byte is allowed.
     fn cost(self) -> f32 {
         self.0
             .iter()
@@ -381,7 +390,8 @@ impl Shape {
     }
 }
 
-/// The chance that a byte of ordinary text has one of these low nibbles and one of these high nibbles.
+/// The chance that a byte of ordinary text has one of these low nibbles and one of these high
+/// nibbles.
 fn chance(low: u16, high: u16) -> f32 {
     let mut sum = 0.0;
     let mut highs = high;
@@ -410,7 +420,8 @@ fn weight(byte: u8) -> f32 {
     }
 }
 
-/// Joins the pieces into as many buckets as there are, always the two whose union lets the least text pass.
+/// Joins the pieces into as many buckets as there are, always the two whose union lets the least
+/// text pass.
 fn pack(pieces: Vec<Piece>) -> Vec<Vec<Piece>> {
     let mut buckets: Vec<(Shape, f32, Vec<Piece>)> = Vec::new();
     for piece in pieces {
@@ -422,7 +433,8 @@ fn pack(pieces: Vec<Piece>) -> Vec<Vec<Piece>> {
         }
     }
     while buckets.len() > 8 * GROUPS {
-        // The cheapest bucket to give up goes to the one that grows least by it: quadratic in all, not cubic.
+        // The cheapest bucket to give up goes to the one that grows least by it: quadratic in all,
+        // not cubic.
         let mut best = (f32::MAX, 0, 0);
         let Some(victim) =
             (0..buckets.len()).min_by(|&a, &b| buckets[a].1.total_cmp(&buckets[b].1))
@@ -487,7 +499,8 @@ fn long_runs_portable(text: &[u8], mut start: usize, found: &mut dyn FnMut(usize
 fn long_runs_avx2(text: &[u8], found: &mut dyn FnMut(usize)) {
     use std::arch::x86_64::*;
 
-    // A letter or digit has a bit in common between its two nibbles' entries: 1 for digits, 2 and 4 for the letter columns.
+    // A letter or digit has a bit in common between its two nibbles' entries: 1 for digits, 2 and 4
+    // for the letter columns.
     let low = _mm256_broadcastsi128_si256(_mm_setr_epi8(
         5, 7, 7, 7, 7, 7, 7, 7, 7, 7, 6, 2, 2, 2, 2, 2,
     ));
@@ -525,7 +538,8 @@ fn long_runs_avx2(text: &[u8], found: &mut dyn FnMut(usize)) {
             runs &= runs >> 4;
             runs &= runs >> 8;
             runs &= runs >> 4;
-            // Only the first bit of each run counts, and the run that reaches in from before is done.
+            // Only the first bit of each run counts, and the run that reaches in from before is
+            // done.
             let mut starts = runs & !(bits << 1);
             if before > 0 {
                 starts &= !1;

@@ -1,4 +1,5 @@
-//! Values that a sentence names: "the password is …", and the settings that look like one: `ENV KEY value`, netrc.
+//! Values that a sentence names: "the password is …", and the settings that look like one:
+//! `ENV KEY value`, netrc.
 
 use super::bare::argument_is_secret;
 use super::judge::{self, Place, bare_is_secret, is_placeholder};
@@ -9,9 +10,11 @@ use super::scan::Scan;
 use super::shape::*;
 use super::value::secret;
 
-/// Prose without a digit, a quotation mark or an escape up to its line's end names no value, and most prose is like that.
+/// Prose without a digit, a quotation mark or an escape up to its line's end names no value, and
+/// most prose is like that.
 pub(super) fn says_nothing(text: &[u8], key: &Key, from: usize) -> bool {
-    // `ENV NAME value`, `requirepass value` and netrc's `password value` are no prose, see `blank_lead` and `netrc`.
+    // `ENV NAME value`, `requirepass value` and netrc's `password value` are no prose, see
+    // `blank_lead` and `netrc`.
     if !any(key.name, L) || matches!(key.name, b"requirepass" | b"masterauth" | b"password") {
         return false;
     }
@@ -65,7 +68,8 @@ const MAX_SAID: usize = 128;
 /// How many words may stand between a name and its value.
 const MAX_WORDS: usize = 9;
 
-/// "password is hunter2", "the password of ann is now hunter2": the word that a sentence says it is.
+/// "password is hunter2", "the password of ann is now hunter2": the word that a sentence says it
+/// is.
 pub(super) fn value(scan: &mut Scan, key: &Key, class: KeyClass, from: usize) {
     sentence(scan, key, class, from, false);
 }
@@ -239,7 +243,8 @@ fn role(word: &[u8], index: usize, said: bool) -> Role {
     }
 }
 
-/// The word that may be the value: without quotation marks, brackets and what ends a sentence. Says where it ends.
+/// The word that may be the value: without quotation marks, brackets and what ends a sentence. Says
+/// where it ends.
 fn candidate(scan: &mut Scan, key: &Key, class: KeyClass, at: usize, said: bool) -> usize {
     let text = scan.text;
     // As a verb: "pass `x` to …".
@@ -394,7 +399,8 @@ fn has_inner_sign(value: &[u8]) -> bool {
         && count(value, ALPHA | D) * 3 >= value.len() * 2
 }
 
-/// `SHA256`, `base64`, `RFC6238`, `2024-01-01`: words with digits in them that stand behind a name in prose.
+/// `SHA256`, `base64`, `RFC6238`, `2024-01-01`: words with digits in them that stand behind a name
+/// in prose.
 fn is_technical(value: &[u8]) -> bool {
     #[rustfmt::skip]
     const BEGINNINGS: &[&[u8]] = &[

@@ -1,5 +1,5 @@
-//! Tokens without a telling prefix of their own: long runs of letters and digits, known by their length, their neighbours and
-//! their randomness.
+//! Tokens without a telling prefix of their own: long runs of letters and digits, known by their
+//! length, their neighbours and their randomness.
 
 use super::families::{FAMILIES, is_uuid};
 use super::rules::Rule;
@@ -159,7 +159,8 @@ fn discord(scan: &mut Scan, start: usize, first: usize) {
     }
 }
 
-/// Lower-case words joined by underscores, and then a run that alternates digits and letters: a vendor's token of any kind.
+/// Lower-case words joined by underscores, and then a run that alternates digits and letters: a
+/// vendor's token of any kind.
 fn prefixed(scan: &mut Scan, start: usize, end: usize) {
     let text = scan.text;
     let body = &text[start..end];
@@ -182,7 +183,8 @@ fn prefixed(scan: &mut Scan, start: usize, end: usize) {
         return;
     }
     let digits = count(body, D);
-    // A digest after a word (`sha256_…`, `build_…`) is a name, not a key, and hexadecimal alone proves nothing.
+    // A digest after a word (`sha256_…`, `build_…`) is a name, not a key, and hexadecimal alone
+    // proves nothing.
     if digits < 2
         || digits + 4 > body.len()
         || all(body, HEX) && body.len().is_multiple_of(8) && !telling(words)
@@ -315,7 +317,8 @@ pub(crate) fn jwt(scan: &mut Scan, at: usize) {
     scan.jwt_until = first;
     let torn = continuation(text, first, JWT, true).is_some();
     if first - at < 10 || text.get(first) != Some(&b'.') {
-        // One long part, or a token that was broken in its first part: the header must really be one.
+        // One long part, or a token that was broken in its first part: the header must really be
+        // one.
         if (first - at >= 60 || torn && first - at >= 10) && header(&text[at..first]) {
             broken_jwt(scan, at, first);
         }
@@ -339,7 +342,8 @@ pub(crate) fn jwt(scan: &mut Scan, at: usize) {
     if parts < 2 || long < 30 && !torn {
         return;
     }
-    // A second part that begins as the first does is a claim set; otherwise the header must say what it is.
+    // A second part that begins as the first does is a claim set; otherwise the header must say
+    // what it is.
     if text[first + 1..end].starts_with(b"eyJ") || header(&text[at..first]) {
         broken_jwt(scan, at, end);
     }
@@ -458,7 +462,8 @@ pub(crate) fn marked(scan: &mut Scan, at: usize, marked: &super::families::Marke
         && surprise(&token[..token.len().min(100)]) > 200
         && !is_uuid(token)
     {
-        // A key stands for itself: as long as keys of its kind are, not a stretch of some larger base64 text.
+        // A key stands for itself: as long as keys of its kind are, not a stretch of some larger
+        // base64 text.
         if marked.marker.len() > 4 || token.len() <= 100 {
             scan.add(start, end, marked.rule, 2);
         }

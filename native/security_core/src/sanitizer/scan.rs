@@ -1,4 +1,5 @@
-//! The state of one walk over a text: what was found, how far rules have read, and what may still be spent.
+//! The state of one walk over a text: what was found, how far rules have read, and what may still
+//! be spent.
 
 use super::keys::{KeyClass, classify};
 use super::rules::Rule;
@@ -58,7 +59,8 @@ const SMALL: usize = 64 * 1024;
 /// A value begins no farther behind its name.
 const FAR: usize = 512;
 
-/// What all looks at a text of this length may spend together: a look that spent most of its windows' budgets is the last.
+/// What all looks at a text of this length may spend together: a look that spent most of its
+/// windows' budgets is the last.
 pub(crate) fn allowed(length: usize) -> usize {
     2 * (READS_PER_BYTE * length + SMALL)
 }
@@ -89,8 +91,9 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Begins a window of `length` bytes. What the windows before did not spend is there for this one: a source may speak of
-    /// tokens in one place and of nothing in the next, and the whole still costs no more than its length allows.
+    /// Begins a window of `length` bytes. What the windows before did not spend is there for this
+    /// one: a source may speak of tokens in one place and of nothing in the next, and the whole
+    /// still costs no more than its length allows.
     pub(crate) fn enter_window(&mut self, length: usize) {
         self.budget += READS_PER_BYTE * length;
     }
@@ -106,8 +109,8 @@ impl<'t> Scan<'t> {
         self.budget == 0
     }
 
-    /// This walk, given up at `at` where something invisible stands, taken up in the text as a reader sees it: up to `at` it is
-    /// the same. Says from where on the text must be walked again.
+    /// This walk, given up at `at` where something invisible stands, taken up in the text as a
+    /// reader sees it: up to `at` it is the same. Says from where on the text must be walked again.
     pub(crate) fn resumed<'v>(self, view: &'v [u8], at: usize) -> (Scan<'v>, usize)
     where
         't: 'v,
@@ -157,7 +160,8 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// How many bytes at `start` belong to an escape that begins before it: a finding never cuts one, so that strings stay valid.
+/// How many bytes at `start` belong to an escape that begins before it: a finding never cuts one,
+/// so that strings stay valid.
 pub(crate) fn escape_rest(text: &[u8], start: usize) -> usize {
     if start == 0 || text[start - 1] != b'\\' {
         return 0;
@@ -177,7 +181,8 @@ pub(crate) fn normal(name: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// May a token start at `at`? Not inside a word; after an escape (`\n`, `%20`, a colour code) it may.
+/// May a token start at `at`? Not inside a word; after an escape (`\n`, `%20`, a colour code) it
+/// may.
 pub(crate) fn boundary(text: &[u8], at: usize) -> bool {
     let Some(&before) = at.checked_sub(1).and_then(|i| text.get(i)) else {
         return true;

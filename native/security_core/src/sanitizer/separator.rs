@@ -54,7 +54,8 @@ impl End {
     }
 }
 
-/// What follows the key that ends at `end`: the separator, where the value may start, and whether no blank stands between.
+/// What follows the key that ends at `end`: the separator, where the value may start, and whether
+/// no blank stands between.
 pub(super) fn separator(text: &[u8], key: &Key, end: usize) -> Option<(Separator, usize, bool)> {
     let (at, closed) = match closing_mark(text, key, end) {
         Some(after) => (after, true),
@@ -280,7 +281,8 @@ fn last_argument(text: &[u8], at: usize) -> usize {
     }
 }
 
-/// `iex> System.get_env("KEY")`, and the value on the next line; `secret #=> "…"`, as a debugger prints it.
+/// `iex> System.get_env("KEY")`, and the value on the next line; `secret #=> "…"`, as a debugger
+/// prints it.
 fn shown(text: &[u8], key: &Key, from: usize) -> Option<usize> {
     let closers = text[from..]
         .iter()

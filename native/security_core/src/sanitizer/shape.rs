@@ -141,9 +141,9 @@ pub(crate) fn starts_ci(text: &[u8], prefix: &[u8]) -> bool {
     text.len() >= prefix.len() && text[..prefix.len()].eq_ignore_ascii_case(prefix)
 }
 
-/// How unlike words and identifiers a value is, in tenths of a bit: the sum over neighbouring bytes of how much more likely
-/// the pair is in a random string than in a word. Words and identifiers come out below zero, a random run of letters and
-/// digits gains 10 to 20 a byte.
+/// How unlike words and identifiers a value is, in tenths of a bit: the sum over neighbouring bytes
+/// of how much more likely the pair is in a random string than in a word. Words and identifiers
+/// come out below zero, a random run of letters and digits gains 10 to 20 a byte.
 pub(crate) fn surprise(value: &[u8]) -> i32 {
     let mut sum = 0i32;
     for pair in value.windows(2) {
@@ -185,7 +185,8 @@ fn kind(byte: u8) -> Kind {
     }
 }
 
-/// Is `value` random enough for a token under a telling name? `strict` is for names that tell little.
+/// Is `value` random enough for a token under a telling name? `strict` is for names that tell
+/// little.
 pub(crate) fn looks_random(value: &[u8], strict: bool) -> bool {
     let (length, bits) = if strict { (16, 140) } else { (8, 60) };
     let value = &value[..value.len().min(256)];
@@ -201,8 +202,9 @@ pub(crate) fn random_letters(value: &[u8]) -> bool {
     distinct(value) >= 8 && surprise(value) > 3 * value.len() as i32
 }
 
-/// Tenths of a bit by which a letter is likelier after another in English and in identifiers than by chance, counted over the
-/// words of about 150 MB of Rust and Python sources and their documentation.
+/// Tenths of a bit by which a letter is likelier after another in English and in identifiers than
+/// by chance, counted over the words of about 150 MB of Rust and Python sources and their
+/// documentation.
 #[rustfmt::skip]
 static PAIRS: [[i8; 26]; 26] = [
     [-27, 2, 10, 4, -40, -24, -4, -43, -2, -53, -17, 16, 6, 13, -60, 2, -60, 16, 8, 21, -11, -18, -26, -23, -15, -42],
@@ -233,7 +235,8 @@ static PAIRS: [[i8; 26]; 26] = [
     [8, -27, -10, -8, 30, -11, -41, -32, 14, -60, -35, -19, -16, -20, 2, -6, -60, -17, -5, -16, -14, -22, -46, -54, -19, 4],
 ];
 
-/// Where the window begins of at most four bytes of a prefix that ordinary text has least: capitals, digits and signs over letters.
+/// Where the window begins of at most four bytes of a prefix that ordinary text has least:
+/// capitals, digits and signs over letters.
 pub(crate) fn rarest(prefix: &[u8]) -> usize {
     let cost = |window: &[u8]| -> u32 {
         window

@@ -1,5 +1,5 @@
-//! Statements and results that list columns: `INSERT INTO t (…) VALUES (…)`, a query's `$1` and the list of its parameters,
-//! `COPY`, `columns: […], rows: [[…]]`.
+//! Statements and results that list columns: `INSERT INTO t (…) VALUES (…)`, a query's `$1` and the
+//! list of its parameters, `COPY`, `columns: […], rows: [[…]]`.
 
 use super::cell;
 use super::columns::{classes, elements, run_end_of};

@@ -3,18 +3,21 @@
 use super::{Findings, Span};
 use std::fmt;
 
-/// How many values of each kind were replaced in a text, and whether those that stand against each other are equal.
+/// How many values of each kind were replaced in a text, and whether those that stand against each
+/// other are equal.
 ///
 /// Written out it is the note that an answer carries: `Redacted: 2 values (token); they differ.`
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Kinds in plain words (`"password"`, `"token"`), each with its count, in order of their first appearance.
+    /// Kinds in plain words (`"password"`, `"token"`), each with its count, in order of their first
+    /// appearance.
     pub kinds: Vec<(&'static str, usize)>,
     /// Where exactly two sides of a comparison were replaced: what holds for their values.
     pub sides: Option<Sides>,
 }
 
-/// Two replaced values that stand against each other: a failed assertion's sides, a diff's old and new line.
+/// Two replaced values that stand against each other: a failed assertion's sides, a diff's old and
+/// new line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sides {
     /// Both were the same.

@@ -17,7 +17,8 @@ pub(crate) fn family(scan: &mut Scan, start: usize, index: u16) {
         return;
     }
     let from = start + prefix.len();
-    // A first look reads little; only a token is followed to its end. The body's pieces are put together to be judged.
+    // A first look reads little; only a token is followed to its end. The body's pieces are put
+    // together to be judged.
     let mut body = std::mem::take(&mut scan.scratch);
     let near = body_end(text, from, family, &mut body);
     scan.spend(2 * (near - from));
@@ -51,7 +52,8 @@ pub(crate) fn family(scan: &mut Scan, start: usize, index: u16) {
     scan.token_until = end;
 }
 
-/// Is `start` in the middle of a long base64 text, in its line or as one of its lines? Nothing starts there.
+/// Is `start` in the middle of a long base64 text, in its line or as one of its lines? Nothing
+/// starts there.
 fn inside_base64(text: &[u8], start: usize, end: usize) -> bool {
     let before = base64_run(text[..start].iter().rev());
     if before >= 40 {
@@ -77,7 +79,8 @@ fn base64_run<'t>(bytes: impl Iterator<Item = &'t u8>) -> usize {
     bytes.take(80).take_while(|&&b| is(b, STD64)).count()
 }
 
-/// Does a short prefix stand behind a dash or an underscore of some other random run, or of a longer name?
+/// Does a short prefix stand behind a dash or an underscore of some other random run, or of a
+/// longer name?
 fn inside_run(text: &[u8], start: usize, prefix: &[u8]) -> bool {
     if prefix.len() > 5 || start == 0 || !is(text[start - 1], US | DASH) {
         return false;
@@ -114,8 +117,9 @@ fn trimmed(body: &[u8]) -> &[u8] {
 /// How much of a token is read before it is known to be one.
 const NEAR: usize = 400;
 
-/// The end of a token's body, followed over a line's end where a terminal wrapped it or a backslash continues the line, and from
-/// one literal into the next. `body` gets the body without what stands between its pieces.
+/// The end of a token's body, followed over a line's end where a terminal wrapped it or a backslash
+/// continues the line, and from one literal into the next. `body` gets the body without what stands
+/// between its pieces.
 fn body_end(
     text: &[u8],
     from: usize,
@@ -144,8 +148,8 @@ fn body_end(
     end
 }
 
-/// Where a token goes on whose run ends at `end`: behind the end of a full line, behind a backslash that continues the line, or in
-/// the next literal.
+/// Where a token goes on whose run ends at `end`: behind the end of a full line, behind a backslash
+/// that continues the line, or in the next literal.
 pub(crate) fn continuation(text: &[u8], end: usize, mask: u16, short: bool) -> Option<usize> {
     match text.get(end)? {
         b'\\' if text.get(end + 1) == Some(&b'\n') => {
@@ -157,8 +161,8 @@ pub(crate) fn continuation(text: &[u8], end: usize, mask: u16, short: bool) -> O
     }
 }
 
-/// `"abc" <> "def"`: where the second literal's content starts. Neighbours without an operator go together only when the first
-/// one alone is too short.
+/// `"abc" <> "def"`: where the second literal's content starts. Neighbours without an operator go
+/// together only when the first one alone is too short.
 fn literal_goes_on(text: &[u8], end: usize, short: bool) -> Option<usize> {
     let (quote, after) = Quote::open(text, end)?;
     if let Some((_, start)) = joined(text, Kind::Quoted(quote), after) {
@@ -169,7 +173,8 @@ fn literal_goes_on(text: &[u8], end: usize, short: bool) -> Option<usize> {
     (again == quote).then_some(start)
 }
 
-/// Where a random value ends that was broken off at its line's end: the rest stands alone on the next line.
+/// Where a random value ends that was broken off at its line's end: the rest stands alone on the
+/// next line.
 pub(crate) fn broken_off(text: &[u8], start: usize, end: usize) -> Option<usize> {
     let mixed = |piece: &[u8]| piece.len() >= 6 && any(piece, D) && any(piece, ALPHA);
     let next = match text.get(end..)? {

@@ -25,7 +25,8 @@ const fn name(word: &'static str, offset: usize, length: usize) -> Name {
     }
 }
 
-/// What has "pass" in it is found as in English. Capitals take as many bytes as small letters in all of these.
+/// What has "pass" in it is found as in English. Capitals take as many bytes as small letters in
+/// all of these.
 static NAMES: &[Name] = &[
     name("contraseña", 4, 4),
     name("contrasena", 4, 4),
@@ -86,7 +87,8 @@ pub(crate) fn named(scan: &mut Scan, at: usize) {
         return;
     };
     let (start, end) = (at - name.offset, at - name.offset + name.word.len());
-    // A piece of a longer name is not a name; where words are not divided, the one before ends here.
+    // A piece of a longer name is not a name; where words are not divided, the one before ends
+    // here.
     let glued = |at: usize| name.word.as_bytes()[0] < 0x80 && text.get(at).is_some_and(letter);
     if start < scan.value_until
         || end <= scan.key_end

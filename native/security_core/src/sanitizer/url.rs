@@ -11,7 +11,8 @@ use super::shape::*;
 /// The longest authority part that is followed.
 const MAX_AUTHORITY: usize = 1024;
 
-/// Hosts (or their ends) and the beginnings of paths behind which the rest of the path is the secret.
+/// Hosts (or their ends) and the beginnings of paths behind which the rest of the path is the
+/// secret.
 #[rustfmt::skip]
 static WEBHOOKS: &[(&[u8], &[u8])] = &[
     (b"hooks.slack.com", b"/services/"), (b"hooks.slack.com", b"/workflows/"), (b"hooks.slack.com", b"/triggers/"), (b"hooks.slack-gov.com", b"/services/"),
@@ -87,7 +88,8 @@ fn url(scan: &mut Scan, at: usize, authority: usize) {
             .max(first_slash.unwrap_or(end).min(authority + 64));
         return webhook(scan, authority, first_slash.unwrap_or(end), scheme);
     };
-    // `http://host:8080/@name` and `https://host/@name` carry no credentials; a password with a slash follows a colon.
+    // `http://host:8080/@name` and `https://host/@name` carry no credentials; a password with a
+    // slash follows a colon.
     if let Some(slash) = first_slash.filter(|&s| s < host) {
         match first_colon.filter(|&c| c < slash) {
             Some(colon) if !all(&text[colon + 1..slash], D) => {}
@@ -156,7 +158,8 @@ fn url(scan: &mut Scan, at: usize, authority: usize) {
         scan.value_until = scan.value_until.max(password.1);
         scan.url_end = scan.url_end.max(password.1);
     }
-    // A token may stand where the user's name does: `https://TOKEN@host`, `https://TOKEN:x-oauth-basic@host`.
+    // A token may stand where the user's name does: `https://TOKEN@host`,
+    // `https://TOKEN:x-oauth-basic@host`.
     let tokenish = looks_random(name, true)
         || name.len() >= 20 && all(name, HEX_ANY) && any(name, D)
         || is_uuid(name);

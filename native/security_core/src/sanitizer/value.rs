@@ -1,4 +1,5 @@
-//! The value under a telling name, where marks stand round it: strings, lists, codes, elements of markup.
+//! The value under a telling name, where marks stand round it: strings, lists, codes, elements of
+//! markup.
 
 use super::bare::bare_value;
 use super::cell;
@@ -82,7 +83,8 @@ fn in_words(separator: Separator) -> bool {
     )
 }
 
-/// Where a literal starts that the formatter put on a line of its own. A name on the next line is none.
+/// Where a literal starts that the formatter put on a line of its own. A name on the next line is
+/// none.
 fn below(text: &[u8], at: usize) -> Option<usize> {
     if !matches!(text.get(at), Some(b'\n' | b'\r' | b'\\')) {
         return None;
@@ -126,7 +128,8 @@ fn markup(scan: &mut Scan, key: &Key, class: KeyClass, at: usize) {
     }
 }
 
-/// Skips what stands between a separator and its value: a type, the stars of `**Password:** …`, Ecto's pin.
+/// Skips what stands between a separator and its value: a type, the stars of `**Password:** …`,
+/// Ecto's pin.
 fn behind_type(text: &[u8], key: &Key, separator: Separator, at: usize) -> usize {
     if matches!(separator, Separator::Colon | Separator::Prose)
         && let Some(value) = typed(text, at)
@@ -419,8 +422,8 @@ fn block_scalar(text: &[u8], at: usize, separator: Separator) -> Option<usize> {
         .filter(|&start| start > end + 1)
 }
 
-/// Does a quotation mark at `at` end the string in which the key stands, rather than begin a value? `"password: ", …`,
-/// `"'password' => ", …`
+/// Does a quotation mark at `at` end the string in which the key stands, rather than begin a value?
+/// `"password: ", …`, `"'password' => ", …`
 fn closes(text: &[u8], at: usize, own: Option<Quote>) -> bool {
     Quote::open(text, at)
         .is_some_and(|(quote, after)| own != Some(quote) && follows_string(text, after))

@@ -1,5 +1,6 @@
-//! The text as a reader sees it: without colour codes, zero-width characters and byte order marks, with plain spaces. Made only
-//! when such bytes occur; findings are mapped back to the text that holds them.
+//! The text as a reader sees it: without colour codes, zero-width characters and byte order marks,
+//! with plain spaces. Made only when such bytes occur; findings are mapped back to the text that
+//! holds them.
 
 /// The readable text, and for stretches of it where they come from.
 pub(crate) struct View {
@@ -54,9 +55,11 @@ impl View {
     }
 }
 
-/// The next byte that may begin something invisible: the escape character, a written escape, or a byte of a character above ASCII.
+/// The next byte that may begin something invisible: the escape character, a written escape, or a
+/// byte of a character above ASCII.
 fn next_mark(text: &[u8]) -> Option<usize> {
-    // Every byte is looked at with its neighbour. A block at a time: without an early end the comparisons run side by side.
+    // Every byte is looked at with its neighbour. A block at a time: without an early end the
+    // comparisons run side by side.
     let mark = |b: u8, next: u8| {
         (b == 0x1b)
             | (b == b'\\')
@@ -96,7 +99,8 @@ const BLOCK: usize = 32;
 pub(crate) fn invisible(text: &[u8]) -> Option<(usize, bool)> {
     match text {
         [0x1b, rest @ ..] => Some((1 + escape(rest)?, false)),
-        // A string in a string has more than one backslash before the letter; all of them belong to the escape.
+        // A string in a string has more than one backslash before the letter; all of them belong to
+        // the escape.
         [b'\\', ..] => {
             let slashes = text.iter().take(16).take_while(|&&b| b == b'\\').count();
             let (letters, rest) = match &text[slashes..] {
@@ -112,7 +116,8 @@ pub(crate) fn invisible(text: &[u8]) -> Option<(usize, bool)> {
         }
         [0xc2, 0xa0, ..] => Some((2, true)),
         [0xc2, 0xad, ..] => Some((2, false)),
-        // Zero-width space, joiners, direction marks, word joiner and its neighbours; the narrow space counts as one.
+        // Zero-width space, joiners, direction marks, word joiner and its neighbours; the narrow
+        // space counts as one.
         [0xe2, 0x80, 0x8b..=0x8f | 0xaa..=0xae, ..] | [0xe2, 0x81, 0xa0..=0xaf, ..] => {
             Some((3, false))
         }

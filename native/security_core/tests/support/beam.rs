@@ -1,4 +1,5 @@
-//! What the BEAM's own tools print: inspected terms, Erlang terms, crash reports, config dumps, shells.
+//! What the BEAM's own tools print: inspected terms, Erlang terms, crash reports, config dumps,
+//! shells.
 
 pub const LAYOUTS: &[(&str, &[&str])] = &[
     (

@@ -1,4 +1,5 @@
-//! Contexts outside the BEAM: those that give a secret away by their own shape, and those where only a key name does.
+//! Contexts outside the BEAM: those that give a secret away by their own shape, and those where
+//! only a key name does.
 
 use super::sample::Kind::{self, Bare, KeyName};
 

@@ -1,7 +1,9 @@
-//! Token families: the public prefix of each kind of token, the shape of its body, and whether it is recognisable alone.
+//! Token families: the public prefix of each kind of token, the shape of its body, and whether it
+//! is recognisable alone.
 //!
-//! A prefix is a family of its own. Lengths follow vendors' documents and public rule sets; since vendors lengthen their
-//! tokens, some samples get a longer body than documented (see [`Family::bare`]).
+//! A prefix is a family of its own. Lengths follow vendors' documents and public rule sets; since
+//! vendors lengthen their tokens, some samples get a longer body than documented (see
+//! [`Family::bare`]).
 
 use super::rng::Rng;
 

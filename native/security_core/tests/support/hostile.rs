@@ -1,4 +1,5 @@
-//! Inputs made to be slow: anchors repeated without end, and candidates that fail only after a long look.
+//! Inputs made to be slow: anchors repeated without end, and candidates that fail only after a long
+//! look.
 
 use super::families::FAMILIES;
 

@@ -1,11 +1,13 @@
-//! Material that holds no secret and must come back unchanged: lines that look like one, and ordinary documents.
+//! Material that holds no secret and must come back unchanged: lines that look like one, and
+//! ordinary documents.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::rng::Rng;
 
-/// Lines that tempt a redactor, by what tempts it. The same `§` placeholders as in samples stand for invented filler.
+/// Lines that tempt a redactor, by what tempts it. The same `§` placeholders as in samples stand
+/// for invented filler.
 pub const TRICKY: &[(&str, &[&str])] = &[
     (
         "numbers and words that hold a key word",
@@ -527,7 +529,8 @@ pub fn project() -> Vec<Document> {
         for path in files(&root, endings, usize::MAX) {
             let inside = path.strip_prefix(&root).unwrap_or(&path);
             let place = format!("/{}", inside.display());
-            // The corpus itself and test vectors hold invented secrets; build output is not the project's.
+            // The corpus itself and test vectors hold invented secrets; build output is not the
+            // project's.
             if [
                 "/tests/",
                 "/test/",
@@ -549,7 +552,8 @@ pub fn project() -> Vec<Document> {
     documents
 }
 
-/// Sources of other people's programs, where this machine has them; a note is printed where it does not.
+/// Sources of other people's programs, where this machine has them; a note is printed where it does
+/// not.
 pub fn installed() -> Vec<Document> {
     let home = std::env::var("CARGO_HOME")
         .unwrap_or_else(|_| format!("{}/.cargo", std::env::var("HOME").unwrap_or_default()));
@@ -596,7 +600,8 @@ fn read(source: &'static str, path: &Path) -> Option<Document> {
     })
 }
 
-/// Files below `root` with one of `endings`, in a stable order, spread evenly when there are more than `most`.
+/// Files below `root` with one of `endings`, in a stable order, spread evenly when there are more
+/// than `most`.
 fn files(root: &Path, endings: &[&str], most: usize) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_path_buf()];
@@ -626,7 +631,8 @@ fn files(root: &Path, endings: &[&str], most: usize) -> Vec<PathBuf> {
     found.into_iter().step_by(step).collect()
 }
 
-/// What everyday commands print, invented line by line: builds, tests, git, package managers, servers.
+/// What everyday commands print, invented line by line: builds, tests, git, package managers,
+/// servers.
 fn transcripts() -> Vec<Document> {
     let rng = &mut Rng::named(1, "transcripts");
     let mut documents = Vec::new();

@@ -1,5 +1,5 @@
-//! JSON documents as services write them, with and without secrets: whatever goes from one, it stays a document with the
-//! same members.
+//! JSON documents as services write them, with and without secrets: whatever goes from one, it
+//! stays a document with the same members.
 
 use serde_json::{Map, Number, Value};
 
@@ -86,7 +86,8 @@ fn value(rng: &mut Rng, depth: usize) -> Value {
     }
 }
 
-/// What is wrong with `after`, what is left of the document `before`; `None` when it is a document with the same members.
+/// What is wrong with `after`, what is left of the document `before`; `None` when it is a document
+/// with the same members.
 pub fn harm(before: &str, after: &[u8]) -> Option<String> {
     let before: Value = serde_json::from_str(before).expect("a document to begin with");
     match serde_json::from_slice(after) {

@@ -48,7 +48,8 @@ pub struct Miss {
     pub group: &'static str,
     pub template: String,
     pub count: usize,
-    /// What came out of one of them. Values are invented, yet they look real: print this on purpose only.
+    /// What came out of one of them. Values are invented, yet they look real: print this on purpose
+    /// only.
     pub output: String,
 }
 

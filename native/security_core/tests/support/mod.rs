@@ -1,5 +1,5 @@
-//! The corpus by which redaction is judged, and the judge. Shared by the recall test, the report and the benches, each of
-//! which uses a part of it.
+//! The corpus by which redaction is judged, and the judge. Shared by the recall test, the report
+//! and the benches, each of which uses a part of it.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
 pub mod beam;

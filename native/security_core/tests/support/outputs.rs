@@ -1,8 +1,10 @@
-//! What programs print, by kind of program: layouts taken from real runs (psql, mysql, sqlite3, redis-cli, curl, git,
-//! terraform, kubectl, OTP's reports, ExUnit), with fresh values. And what the same programs print without a secret.
+//! What programs print, by kind of program: layouts taken from real runs (psql, mysql, sqlite3,
+//! redis-cli, curl, git, terraform, kubectl, OTP's reports, ExUnit), with fresh values. And what
+//! the same programs print without a secret.
 //!
-//! The files hold one layout after another, `%%%` between them, under headings `### kind`; placeholders are those of
-//! [`super::sample`]. A folder with more of them, unseen by who writes rules, is read where `REDACTION_HELD_OUT` names one.
+//! The files hold one layout after another, `%%%` between them, under headings `### kind`;
+//! placeholders are those of [`super::sample`]. A folder with more of them, unseen by who writes
+//! rules, is read where `REDACTION_HELD_OUT` names one.
 
 use std::path::PathBuf;
 

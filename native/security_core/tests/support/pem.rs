@@ -1,10 +1,12 @@
-//! Private keys in every layout in which they turn up: whole and torn, with gutters, escaped, quoted, wrapped in base64.
+//! Private keys in every layout in which they turn up: whole and torn, with gutters, escaped,
+//! quoted, wrapped in base64.
 
 use super::rng::Rng;
 use super::sample::{Kind, Sample};
 use super::values;
 
-/// Labels of blocks that hold a secret. Put together here so that no line of this file looks like a key itself.
+/// Labels of blocks that hold a secret. Put together here so that no line of this file looks like a
+/// key itself.
 const LABELS: &[&str] = &[
     "PRIVATE",
     "RSA PRIVATE",

@@ -1,4 +1,5 @@
-//! A small seeded generator: the same seed gives the same corpus on every machine and with every toolchain.
+//! A small seeded generator: the same seed gives the same corpus on every machine and with every
+//! toolchain.
 
 /// SplitMix64. Its whole state is one counter, so a sample can be rebuilt from its seed alone.
 pub struct Rng(u64);
@@ -8,7 +9,8 @@ impl Rng {
         Rng(seed)
     }
 
-    /// A stream of its own for `name`, so that adding one template does not reshuffle all the others.
+    /// A stream of its own for `name`, so that adding one template does not reshuffle all the
+    /// others.
     pub fn named(seed: u64, name: &str) -> Rng {
         let mut hash = seed ^ 0xcbf2_9ce4_8422_2325;
         for byte in name.bytes() {

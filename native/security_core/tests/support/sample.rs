@@ -1,4 +1,5 @@
-//! A sample is a text with invented secrets in it, made from a template; and the question whether one of them is still there.
+//! A sample is a text with invented secrets in it, made from a template; and the question whether
+//! one of them is still there.
 //!
 //! A template is ordinary text with placeholders between `§` signs:
 //!
@@ -89,7 +90,8 @@ impl Sample {
         if plain.contains(&b',') {
             decoded.push(integers(&plain));
         }
-        // What stands elsewhere in the sample tells nothing: the end of "winter" is in "internal", too.
+        // What stands elsewhere in the sample tells nothing: the end of "winter" is in "internal",
+        // too.
         let mut rest = String::from_utf8_lossy(&visible(self.text.as_bytes())).into_owned();
         for secret in &self.secrets {
             rest = rest.replace(secret.as_str(), "\0");
@@ -97,7 +99,8 @@ impl Sample {
         let shows = |text: &[u8], part: &[u8]| memchr::memmem::find(text, part).is_some();
         self.secrets.iter().map(String::as_str).find(|secret| {
             let bytes = secret.as_bytes();
-            // Eight bytes of a long secret, or a third of a short one: less than four would be found by chance.
+            // Eight bytes of a long secret, or a third of a short one: less than four would be
+            // found by chance.
             let telling = bytes.len().div_ceil(3).clamp(4, 8).min(bytes.len());
             bytes.windows(telling).any(|part| {
                 decoded.iter().any(|text| shows(text, part))
@@ -312,7 +315,8 @@ fn value(name: &str, rng: &mut Rng) -> Value {
             let (name, inner) = argument.split_once(':').expect("cut:GLUE:V");
             let inner = value(inner, rng);
             let glue = glue(name);
-            // Cut inside what is secret, not inside the public prefix: half of the body stands on each side.
+            // Cut inside what is secret, not inside the public prefix: half of the body stands on
+            // each side.
             let start = inner
                 .text
                 .find(&inner.secrets[0])
@@ -387,8 +391,8 @@ fn join(parts: impl Iterator<Item = String>, between: &str) -> String {
     parts.collect::<Vec<_>>().join(between)
 }
 
-/// A token of `shape`: literal text with `{set:length}`, `{set:low-high}`, `{jwt}`, `{uuid}` or `{discord}` in it. What
-/// stands before the first brace is the vendor's public prefix.
+/// A token of `shape`: literal text with `{set:length}`, `{set:low-high}`, `{jwt}`, `{uuid}` or
+/// `{discord}` in it. What stands before the first brace is the vendor's public prefix.
 fn token(shape: &str, rng: &mut Rng) -> Value {
     let mut text = String::new();
     let mut public = None;

@@ -1,4 +1,5 @@
-//! Invented values: random bodies by character set, passwords as people choose them, key names in every style.
+//! Invented values: random bodies by character set, passwords as people choose them, key names in
+//! every style.
 
 use super::rng::Rng;
 
@@ -99,7 +100,8 @@ fn capitalised(word: &str) -> String {
     head.to_uppercase() + tail
 }
 
-/// A password as people and password managers make them. `symbols` are those the context can hold unescaped.
+/// A password as people and password managers make them. `symbols` are those the context can hold
+/// unescaped.
 pub fn password(rng: &mut Rng, symbols: &str) -> String {
     let symbols: Vec<char> = symbols.chars().collect();
     let symbol = |rng: &mut Rng| symbols[rng.below(symbols.len())];

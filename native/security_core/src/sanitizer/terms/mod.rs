@@ -1,8 +1,9 @@
-//! Redaction of whole terms: maps, lists and tuples of any depth, in whatever representation the caller has them.
+//! Redaction of whole terms: maps, lists and tuples of any depth, in whatever representation the
+//! caller has them.
 //!
-//! One pass with an explicit stack: terms nest deeper than a native stack holds. What holds no secret is used as it is; what
-//! is rebuilt keeps its kind, so a tuple stays a tuple, a charlist a charlist, an atom an atom. Beyond the budget everything
-//! is withheld.
+//! One pass with an explicit stack: terms nest deeper than a native stack holds. What holds no
+//! secret is used as it is; what is rebuilt keeps its kind, so a tuple stays a tuple, a charlist a
+//! charlist, an atom an atom. Beyond the budget everything is withheld.
 
 mod names;
 mod text;
@@ -48,7 +49,8 @@ pub trait Terms {
     fn kind<'t>(&'t self, term: &'t Self::Term) -> Kind<'t>;
     /// The name of an atom.
     fn atom_name(&self, atom: &Self::Term) -> String;
-    /// The first element of a list and the rest; `None` for the empty list and for what is not a list.
+    /// The first element of a list and the rest; `None` for the empty list and for what is not a
+    /// list.
     fn cell(&self, list: &Self::Term) -> Option<(Self::Term, Self::Term)>;
     /// The elements of a tuple.
     fn elements(&self, tuple: &Self::Term) -> Vec<Self::Term>;

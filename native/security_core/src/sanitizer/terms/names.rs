@@ -1,5 +1,5 @@
-//! What was found out about names, remembered: an atom is the same word wherever it stands, and a map of a thousand members
-//! names them all again each time it is shown.
+//! What was found out about names, remembered: an atom is the same word wherever it stands, and a
+//! map of a thousand members names them all again each time it is shown.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -67,11 +67,12 @@ const ROLES: [Role; 6] = [
 /// A power of two: 32 kB of memory, more names than a system's maps use in a while.
 const SLOTS: usize = 4096;
 
-/// An atom's number takes the bits above these: three for the class, three for the role, one for `clean`, one that is always
-/// set, so that no judgement is zero.
+/// An atom's number takes the bits above these: three for the class, three for the role, one for
+/// `clean`, one that is always set, so that no judgement is zero.
 const NUMBER: u32 = 8;
 
-/// A table without locks: each slot is one word that is whole in itself, and a newer name takes an older one's place.
+/// A table without locks: each slot is one word that is whole in itself, and a newer name takes an
+/// older one's place.
 ///
 /// It belongs to one sanitizer with one set of known values, since both decide what a name is.
 pub struct Names(Box<[AtomicU64]>);

@@ -6,8 +6,8 @@ use crate::sanitizer::Span;
 /// Names longer than this are not names.
 const MAX_NAME: usize = 256;
 
-/// The text of a key that is not text itself, empty when it can't be a name, and what reading it cost in bytes.
-/// `{:db, :password}` is a name too: `db_password`.
+/// The text of a key that is not text itself, empty when it can't be a name, and what reading it
+/// cost in bytes. `{:db, :password}` is a name too: `db_password`.
 pub(super) fn name<T: Terms>(terms: &T, key: &T::Term) -> (Vec<u8>, usize) {
     let Kind::Tuple = terms.kind(key) else {
         return plain_name(terms, key);
@@ -70,7 +70,8 @@ pub(super) fn byte<T: Terms>(terms: &T, term: &T::Term) -> Option<u8> {
     }
 }
 
-/// The text of a list of characters. Nothing but characters counts, control characters besides white space excluded.
+/// The text of a list of characters. Nothing but characters counts, control characters besides
+/// white space excluded.
 pub(super) fn charlist<T: Terms>(terms: &T, elements: &[T::Term]) -> Option<String> {
     let char = |element| {
         let Kind::Integer(Some(number)) = terms.kind(element) else {
@@ -123,7 +124,8 @@ pub(super) fn join(texts: &[&[u8]]) -> Vec<u8> {
     joined
 }
 
-/// The lines of a joined text without what `spans` cover. Each keeps its place; the replacement stands where a span began.
+/// The lines of a joined text without what `spans` cover. Each keeps its place; the replacement
+/// stands where a span began.
 pub(super) fn cut(texts: &[&[u8]], joined: &[u8], spans: &[Span<'_>]) -> Vec<Vec<u8>> {
     let mut lines = Vec::with_capacity(texts.len());
     let mut spans = spans.iter().peekable();

@@ -91,7 +91,8 @@ enum Shape {
     Map,
 }
 
-/// A term whose parts are being looked at. In a map, member `i` has its key in slot `2 i` and its value in the next.
+/// A term whose parts are being looked at. In a map, member `i` has its key in slot `2 i` and its
+/// value in the next.
 struct Frame<T> {
     term: T,
     shape: Shape,
@@ -219,7 +220,8 @@ impl<'s, T: Terms> Walk<'s, T> {
         }
     }
 
-    /// Whether the budget holds another node of this many bytes. When it doesn't, the node is withheld or the walk stops.
+    /// Whether the budget holds another node of this many bytes. When it doesn't, the node is
+    /// withheld or the walk stops.
     fn afford(&mut self, bytes: usize) -> Result<bool, Stopped> {
         if self.budget.take(bytes) {
             Ok(true)
@@ -297,7 +299,8 @@ impl<'s, T: Terms> Walk<'s, T> {
             return Verdict::Secret;
         }
         match self.redact(text) {
-            // What is left of it would go the next time: `password=[REDACTED]` under a name of its own.
+            // What is left of it would go the next time: `password=[REDACTED]` under a name of its
+            // own.
             Some(clean) if named && self.sanitizer.value_is_secret(class, &clean) => {
                 Verdict::Secret
             }
@@ -312,7 +315,8 @@ impl<'s, T: Terms> Walk<'s, T> {
         Some(clean)
     }
 
-    /// Atoms are names, and short ones can't hide anything; a cookie or a token may have become one.
+    /// Atoms are names, and short ones can't hide anything; a cookie or a token may have become
+    /// one.
     fn atom(
         &mut self,
         term: &T::Term,
@@ -375,7 +379,8 @@ impl<'s, T: Terms> Walk<'s, T> {
         }
     }
 
-    /// Pays for work beside the walk: names and columns may be shared by many terms. When that can't be paid for, nothing can.
+    /// Pays for work beside the walk: names and columns may be shared by many terms. When that
+    /// can't be paid for, nothing can.
     fn charge(&mut self, bytes: usize) {
         if !self.budget.take(bytes) {
             self.budget = Budget { nodes: 0, bytes: 0 };
@@ -532,8 +537,9 @@ impl<'s, T: Terms> Walk<'s, T> {
         })
     }
 
-    /// A list of strings is often a text in lines, and a private key spans several: they are searched as one text. `None` when
-    /// that was too much, or when an option's name stands before its value.
+    /// A list of strings is often a text in lines, and a private key spans several: they are
+    /// searched as one text. `None` when that was too much, or when an option's name stands before
+    /// its value.
     fn lines(&mut self, texts: &[&[u8]]) -> Result<Option<Option<T::Term>>, Stopped> {
         if texts
             .windows(2)
@@ -696,7 +702,8 @@ impl<'s, T: Terms> Walk<'s, T> {
         Ok(Self::frame(child, Shape::Tuple, parts))
     }
 
-    /// The class that a part has from the name of the whole: numbers in a structure count, or say where something is.
+    /// The class that a part has from the name of the whole: numbers in a structure count, or say
+    /// where something is.
     fn inherited(&self, term: &T::Term, class: KeyClass) -> KeyClass {
         match self.terms.kind(term) {
             Kind::Integer(_) | Kind::Float => KeyClass::None,
@@ -833,11 +840,11 @@ impl<'s, T: Terms> Walk<'s, T> {
         Ok(Judged { change, piece })
     }
 
-    /// Iodata is one text in pieces: a secret may be split between them. When the whole holds one, the whole is replaced by
-    /// its redacted text, which is iodata too.
+    /// Iodata is one text in pieces: a secret may be split between them. When the whole holds one,
+    /// the whole is replaced by its redacted text, which is iodata too.
     ///
-    /// Asked of a part when it turns out that what holds it is no iodata itself, so that each text is put together once,
-    /// however deep it is nested.
+    /// Asked of a part when it turns out that what holds it is no iodata itself, so that each text
+    /// is put together once, however deep it is nested.
     fn whole(&mut self, judged: Judged<T::Term>) -> Result<Option<T::Term>, Stopped> {
         let Piece::Apart(original) = judged.piece else {
             return Ok(judged.change);
@@ -895,7 +902,8 @@ impl<'s, T: Terms> Walk<'s, T> {
 
 #[derive(Default)]
 struct MapKind {
-    /// What the member `name` says about the member `value`: `%{name: "DB_PASSWORD", value: "..."}`.
+    /// What the member `name` says about the member `value`:
+    /// `%{name: "DB_PASSWORD", value: "..."}`.
     named: KeyClass,
     columns: Option<Rc<Columns>>,
     uri: bool,
@@ -928,7 +936,8 @@ fn replacements<T: Clone>(members: Vec<(T, T)>, mut changed: Vec<(usize, T)>) ->
     replaced.into_iter().map(|(_, member)| member).collect()
 }
 
-/// An atom that is a word or a module is code, whatever it stands under: `password: :string`, `auth: :ldap`.
+/// An atom that is a word or a module is code, whatever it stands under: `password: :string`,
+/// `auth: :ldap`.
 fn is_word(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || matches!(b, b'_' | b'?' | b'!');
     name.len() <= 24 && name.bytes().all(plain)
