@@ -147,8 +147,7 @@ fn look_at(command: &Command, line: &str, list: List) {
 fn look_at_redirections(redirections: &[Redirection], line: &str) {
     for redirection in redirections {
         assert!(redirection.fd <= 2);
-        if let Target::Read(path) | Target::Write(path) | Target::Append(path) =
-            &redirection.target
+        if let Target::Read(path) | Target::Write(path) | Target::Append(path) = &redirection.target
         {
             assert!(stays_inside(path, ""), "{line:?}: {path:?}");
         }
