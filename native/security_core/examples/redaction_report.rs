@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use regex_automata::meta::Regex;
+use regex::bytes::Regex;
 use security_core::sanitizer::{KnownSecrets, Sanitizer};
 use support::corpus::{SEED, corpus};
 use support::innocent::{self, Document};

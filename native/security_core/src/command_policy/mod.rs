@@ -34,6 +34,7 @@ mod bind;
 mod braces;
 mod commands;
 mod git;
+mod git_wide;
 mod glob;
 mod grammar;
 mod judge;

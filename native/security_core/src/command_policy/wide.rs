@@ -5,7 +5,7 @@ use super::Reason::{
     EvaluatesCode, FollowsLinks, LeavesProject, NeverEnds, RunsProgram, WaitsForInput, WritesFile,
 };
 use super::grammar::{CommandGrammar, Kind, PathMode, one_of};
-use super::{git, launch};
+use super::{git_wide, launch};
 use Kind::{Name, Number, Text};
 
 const READ: Kind = Kind::Path(PathMode::Read);
@@ -32,7 +32,7 @@ pub(super) fn widened(narrow: &[CommandGrammar]) -> Vec<CommandGrammar> {
 /// What a fence makes harmless in a command of the narrow list.
 fn widen(grammar: CommandGrammar) -> CommandGrammar {
     match grammar.name.as_str() {
-        "git" => git::widen(grammar),
+        "git" => git_wide::widen(grammar),
         "find" => grammar
             .no_longer_refuses("exec delete L H follow")
             .flags("delete L H follow")

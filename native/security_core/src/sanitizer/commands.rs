@@ -7,7 +7,7 @@ use super::rules::Rule;
 use super::scan::Scan;
 use super::shape::*;
 use aho_corasick::AhoCorasick;
-use std::sync::OnceLock;
+use once_cell::sync::OnceCell;
 
 /// Commands whose short options take a password, and which of `u`, `p`, `a`, `P`, `w` do; `g` when
 /// `-p` is glued to its value.
@@ -24,13 +24,17 @@ const MAX_LINE: usize = 300;
 /// How far back in its line a command is looked for.
 const MAX_LEAD: usize = 200;
 
-fn searcher() -> &'static AhoCorasick {
-    static SEARCHER: OnceLock<AhoCorasick> = OnceLock::new();
-    #[expect(
-        clippy::expect_used,
-        reason = "a handful of constant words always compiles"
-    )]
-    SEARCHER.get_or_init(|| AhoCorasick::new(COMMANDS.iter().map(|c| c.0)).expect("constant words"))
+/// Finds the commands' names. Without it, any command counts as one that takes a secret.
+fn searcher() -> Option<&'static AhoCorasick> {
+    static SEARCHER: OnceCell<AhoCorasick> = OnceCell::new();
+    SEARCHER
+        .get_or_try_init(|| AhoCorasick::new(COMMANDS.iter().map(|c| c.0)))
+        .ok()
+}
+
+/// Whether one of the commands stands in the text, and is of this kind.
+fn named(lead: &[u8], kind: impl FnMut(aho_corasick::Match) -> bool) -> bool {
+    searcher().is_none_or(|searcher| searcher.find_iter(lead).any(kind))
 }
 
 /// ` -p`, ` -u `, ` -a `: a short option, from the blank on.
@@ -49,7 +53,7 @@ pub(crate) fn option(scan: &mut Scan, at: usize) {
         let lead = &text[at.saturating_sub(MAX_LEAD)..at];
         scan.spend(2 * lead.len());
         let separated = matches!(text.get(at + 5), Some(b' ' | b'='));
-        if text[at..].starts_with(b"-user") && separated && searcher().find(lead).is_some() {
+        if text[at..].starts_with(b"-user") && separated && named(lead, |_| true) {
             user_and_password(scan, skip_blanks(text, at + 6, 8));
         }
         return;
@@ -66,7 +70,7 @@ pub(crate) fn option(scan: &mut Scan, at: usize) {
     let lead = line_lead(text, at, MAX_LEAD);
     scan.spend(2 * lead.len());
     let takes = |hit: aho_corasick::Match| COMMANDS[hit.pattern().as_usize()].1.contains(&wanted);
-    if !searcher().find_iter(lead).any(takes) {
+    if !named(lead, takes) {
         return;
     }
     let pair = wanted == b'a' && memchr::memmem::find(lead, b"redis").is_none();

@@ -36,6 +36,7 @@ mod headers;
 mod html;
 mod judge;
 mod key;
+mod key_words;
 mod keys;
 mod known;
 mod literal;
@@ -44,6 +45,7 @@ mod memory;
 mod nested;
 mod pem;
 mod place;
+mod placeholder;
 mod prefilter;
 mod prose;
 mod rules;
@@ -68,8 +70,7 @@ pub use summary::{Sides, Summary};
 
 use engine::{Engine, LONG_WORD, WORD, Walk};
 use marks::{Marks, Reach};
-use regex_automata::meta::Regex;
-use regex_automata::util::syntax;
+use regex::bytes::{Regex, RegexBuilder};
 use rules::{RULES, Rule};
 use scan::{Found, Scan, normal};
 use std::collections::HashSet;
@@ -389,12 +390,10 @@ impl Sanitizer {
                 }
                 Some(group) => {
                     for captures in user.regex.captures_iter(text) {
-                        if let Some(span) =
-                            captures.get_group(group).filter(|span| !span.is_empty())
-                        {
+                        if let Some(span) = captures.get(group).filter(|span| !span.is_empty()) {
                             found.push(Found {
-                                start: span.start,
-                                end: span.end,
+                                start: span.start(),
+                                end: span.end(),
                                 rule,
                                 rank: 5,
                             });
@@ -586,22 +585,10 @@ fn compile(rule: UserRule, taken: bool) -> Result<CompiledRule, ConfigError> {
     if !printable || !(1..=64).contains(&rule.replacement.len()) {
         return Err(ConfigError::Replacement { name: rule.name });
     }
-    let compiled = Regex::builder()
-        .configure(
-            Regex::config()
-                .nfa_size_limit(Some(1 << 20))
-                .utf8_empty(false),
-        )
-        .syntax(syntax::Config::new().utf8(false))
-        .build(&rule.pattern);
-    let regex = compiled.map_err(|error| {
-        let reason = error
-            .syntax_error()
-            .map_or_else(|| error.to_string(), ToString::to_string);
-        ConfigError::Pattern {
-            name: rule.name.clone(),
-            reason,
-        }
+    let compiled = RegexBuilder::new(&rule.pattern).size_limit(1 << 20).build();
+    let regex = compiled.map_err(|error| ConfigError::Pattern {
+        name: rule.name.clone(),
+        reason: error.to_string(),
     })?;
     if regex.is_match(b"") {
         return Err(ConfigError::Pattern {
@@ -610,8 +597,8 @@ fn compile(rule: UserRule, taken: bool) -> Result<CompiledRule, ConfigError> {
         });
     }
     let secret_group = regex
-        .group_info()
-        .to_index(regex_automata::PatternID::ZERO, "secret");
+        .capture_names()
+        .position(|name| name == Some("secret"));
     Ok(CompiledRule {
         rule,
         regex,

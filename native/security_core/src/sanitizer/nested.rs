@@ -245,10 +245,9 @@ fn item(scan: &mut Scan, key: &Key, class: KeyClass, at: usize) -> usize {
     let listed = line_lead(text, at, 80).trim_ascii() == b"-";
     let alone = matches!(text.get(end), None | Some(b'\n' | b'\r'));
     scan.spend(64 + 4 * (end - at));
-    if listed && alone && is_collection(key.name) {
-        if cell::is_secret(class, &text[at..end], false) {
-            secret(scan, key, class, at, end);
-        }
+    let alone = listed && alone && is_collection(key.name);
+    if alone && cell::is_secret(class, &text[at..end], false) {
+        secret(scan, key, class, at, end);
     }
     end
 }

@@ -4,7 +4,8 @@
 use super::bare::argument_is_secret;
 use super::judge::{self, Place, bare_is_secret, is_placeholder};
 use super::key::Key;
-use super::keys::{self, KeyClass};
+use super::key_words;
+use super::keys::KeyClass;
 use super::literal::{Kind, Until, bare, marked, skip_blanks, skip_space};
 use super::scan::Scan;
 use super::shape::*;
@@ -235,7 +236,7 @@ fn role(word: &[u8], index: usize, said: bool) -> Role {
         _ if FILLERS.binary_search(&small).is_ok() => Role::Filler,
         _ if said => Role::Value,
         // "token type is …": what is said is not the token.
-        _ if plain && keys::is_about(small) => Role::End,
+        _ if plain && key_words::is_about(small) => Role::End,
         _ if index == 0 && (!plain || word.len() >= 6) => Role::Value,
         // "password for bob is …"
         _ if plain || index < 3 && all(word, WORD | DOT | DASH) => Role::Filler,

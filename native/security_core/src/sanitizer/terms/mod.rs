@@ -5,6 +5,7 @@
 //! secret is used as it is; what is rebuilt keeps its kind, so a tuple stays a tuple, a charlist a
 //! charlist, an atom an atom. Beyond the budget everything is withheld.
 
+mod frame;
 mod names;
 mod text;
 mod walk;

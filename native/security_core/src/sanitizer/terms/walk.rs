@@ -2,6 +2,9 @@
 
 use std::rc::Rc;
 
+use super::frame::{
+    Child, Columns, Frame, Judged, Look, MapKind, Opened, Parts, Piece, Shape, replacements,
+};
 use super::names::{Name, Names, Role};
 use super::text::{byte, charlist, cut, flatten, is_empty_list, is_list, join, name, texts};
 use super::{Beyond, Budget, Kind, Outcome, REDACTED, Replaced, Terms, WITHHELD};
@@ -19,126 +22,6 @@ pub(super) struct Walk<'s, T: Terms> {
 
 /// The budget ran out where the walk must stop then.
 struct Stopped;
-
-/// How a term is looked at.
-#[derive(Clone)]
-enum Look {
-    Plain,
-    /// As cells under columns.
-    Row(Rc<Columns>),
-    /// As rows of such cells.
-    Rows(Rc<Columns>),
-}
-
-/// What the columns of a table say about their cells.
-struct Columns {
-    classes: Vec<KeyClass>,
-    /// Where a name stands, and the value that it speaks of.
-    pair: Option<(usize, usize)>,
-}
-
-/// A part that is yet to be looked into.
-struct Child<T> {
-    slot: usize,
-    term: T,
-    class: KeyClass,
-    look: Look,
-}
-
-/// What a part of a list is as a text.
-enum Piece<T> {
-    /// None.
-    No,
-    /// A binary or a byte, or a list that was searched as one text.
-    Yes,
-    /// A list that is a text in pieces: as it was before these were judged one by one.
-    Apart(T),
-}
-
-/// A term that was judged, and what takes its place.
-struct Judged<T> {
-    change: Option<T>,
-    piece: Piece<T>,
-}
-
-impl<T> Judged<T> {
-    fn clean() -> Judged<T> {
-        Judged {
-            change: None,
-            piece: Piece::No,
-        }
-    }
-
-    fn text(change: Option<T>) -> Judged<T> {
-        Judged {
-            change,
-            piece: Piece::Yes,
-        }
-    }
-
-    fn other(change: Option<T>) -> Judged<T> {
-        Judged {
-            change,
-            piece: Piece::No,
-        }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
-    Tuple,
-    List,
-    Map,
-}
-
-/// A term whose parts are being looked at. In a map, member `i` has its key in slot `2 i` and its
-/// value in the next.
-struct Frame<T> {
-    term: T,
-    shape: Shape,
-    slot: usize,
-    children: std::vec::IntoIter<Child<T>>,
-    changed: Vec<(usize, T)>,
-    apart: Vec<(usize, T)>,
-    /// So far, all parts are pieces of a text.
-    pieces: bool,
-    /// Whether it stands under a telling name.
-    named: bool,
-}
-
-/// The parts of a term as they are gathered, before it becomes a frame.
-struct Parts<T> {
-    children: Vec<Child<T>>,
-    changed: Vec<(usize, T)>,
-    pieces: bool,
-}
-
-impl<T> Parts<T> {
-    fn new() -> Parts<T> {
-        Parts {
-            children: Vec::new(),
-            changed: Vec::new(),
-            pieces: true,
-        }
-    }
-}
-
-enum Opened<T> {
-    Done(Judged<T>),
-    Frame(Frame<T>),
-}
-
-impl<T: Clone> Frame<T> {
-    fn take(&mut self, slot: usize, judged: Judged<T>) {
-        self.changed
-            .extend(judged.change.map(|change| (slot, change)));
-        match judged.piece {
-            Piece::No => self.pieces = false,
-            Piece::Yes => {}
-            Piece::Apart(original) => self.apart.push((slot, original)),
-        }
-    }
-}
 
 /// What is withheld because nobody looked at it.
 const UNSEARCHED: &str = "unsearched";
@@ -898,42 +781,6 @@ impl<'s, T: Terms> Walk<'s, T> {
             }
         }
     }
-}
-
-#[derive(Default)]
-struct MapKind {
-    /// What the member `name` says about the member `value`:
-    /// `%{name: "DB_PASSWORD", value: "..."}`.
-    named: KeyClass,
-    columns: Option<Rc<Columns>>,
-    uri: bool,
-    /// What the name above says about the keys.
-    keys: KeyClass,
-}
-
-/// Changed slots as changed members.
-fn replacements<T: Clone>(members: Vec<(T, T)>, mut changed: Vec<(usize, T)>) -> Vec<Replaced<T>> {
-    // Stable: of two changes of one slot the later comes second.
-    changed.sort_by_key(|(slot, _)| *slot);
-    let mut replaced: Vec<(usize, Replaced<T>)> = Vec::new();
-    for (slot, change) in changed {
-        let (key, value) = &members[slot / 2];
-        if replaced.last().is_none_or(|(at, _)| *at != slot / 2) {
-            let unchanged = Replaced {
-                key: key.clone(),
-                new_key: None,
-                value: value.clone(),
-            };
-            replaced.push((slot / 2, unchanged));
-        }
-        if let Some((_, member)) = replaced.last_mut() {
-            match slot % 2 {
-                0 => member.new_key = Some(change),
-                _ => member.value = change,
-            }
-        }
-    }
-    replaced.into_iter().map(|(_, member)| member).collect()
 }
 
 /// An atom that is a word or a module is code, whatever it stands under: `password: :string`,
