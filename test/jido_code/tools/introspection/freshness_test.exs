@@ -24,7 +24,7 @@ defmodule JidoCode.Tools.Introspection.FreshnessTest do
 
   test "a note tells of sources changed since they were compiled, and of modules compiled since they were loaded" do
     root = MixProject.new!()
-    ebin = Freshness |> :code.which() |> Path.dirname()
+    ebin = Application.app_dir(:jido_code_tools, "ebin")
 
     {output, status} =
       System.cmd("elixir", ["-pa", ebin, "-S", "mix", "run", "-e", @script],

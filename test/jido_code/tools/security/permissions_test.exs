@@ -23,14 +23,16 @@ defmodule JidoCode.Tools.Security.PermissionsTest do
       table = %{
         read_only:
           ~w(read_file list_directory list_dir file_info grep find_files glob_search fetch_elixir_docs grep_search
-          bash_output web_fetch web_search get_diagnostics get_hover_info go_to_definition find_references recall todo_read
+          bash_output web_fetch web_search get_source_location find_callers get_diagnostics get_hover_info go_to_definition
+          find_references recall todo_read
           knowledge_recall knowledge_context knowledge_graph_query project_conventions project_decisions project_risks),
         write:
           ~w(write_file edit_file multi_edit_file create_directory delete_file livebook_edit remember forget todo_write
           knowledge_remember knowledge_update knowledge_supersede),
         execute:
           ~w(run_command bash_execute bash_background kill_shell mix_task run_exunit git_command lsp_request),
-        privileged: ~w(get_process_state inspect_supervisor ets_inspect get_logs spawn_task)
+        privileged:
+          ~w(get_process_state inspect_supervisor ets_inspect get_logs list_processes system_overview trace_calls spawn_task)
       }
 
       for {tier, tools} <- table do
