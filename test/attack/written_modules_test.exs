@@ -107,6 +107,7 @@ defmodule JidoCode.Tools.Attack.WrittenModulesTest do
     refute :code.is_loaded(module)
   end
 
+  @tag :as_built
   test "a module that the project rewrote is not what another node is lent" do
     module = hd(JidoCode.Tools.Remote.Loader.modules())
     file = :code.which(module)
