@@ -41,6 +41,9 @@ defmodule JidoCode.Tools.Attack.LinesTest do
     })
 
     git!(root, ~w(init -q))
+    # The machine may know nobody.
+    git!(root, ~w(config user.name Someone))
+    git!(root, ~w(config user.email someone@example.org))
     git!(root, ~w(add -A))
     git!(root, ~w(commit -qm first))
     git!(root, ~w(branch -m main))

@@ -75,11 +75,16 @@ for (const [title, { Client, Stdio, elicit, options, version, pings, schema }] o
     test("calls every tool, and is told what was wrong", () =>
       connected("owner", async ({ call }) => {
         let shell;
-        for (const { name, arguments: given, has, says = "" } of calls) {
+        for (const { name, arguments: given, has, fails, says = "" } of calls) {
           const args = "shell_id" in given ? { ...given, shell_id: shell } : given;
           const result = await call(name, args, { timeout: 300_000 });
+          if (fails) {
+            // Consent to it is asked for each session, whatever its tier.
+            assert.ok(result.isError && text(result).includes(fails), text(result));
+            continue;
+          }
           assert.ok(!result.isError, text(result));
-          assert.notEqual(text(result)[0], "{");
+          assert.throws(() => JSON.parse(text(result)));
           assert.deepEqual(result.structuredContent, { ...result.structuredContent, ...has });
           assert.ok(text(result).includes(says), text(result));
           shell = result.structuredContent.shell_id ?? shell;

@@ -23,6 +23,7 @@ HERE = Path(__file__).parent
 SHOP = Path("shop").resolve()
 CALLS = json.loads((HERE / "calls.json").read_text())
 NAMES = [call["name"] for call in CALLS]
+READING = ("fetch_elixir_docs", "find_callers", "get_source_location", "grep_search")
 HINTS = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 DENIED = (
     "Permission denied: bash_execute needs the tier execute, this session has read_only. A person can grant the tier or "
@@ -143,7 +144,7 @@ class Checks:
             await server.started()
             for call in CALLS:
                 result = await server.call(call["name"], call["arguments"])
-                if call["name"] in ("fetch_elixir_docs", "grep_search"):
+                if call["name"] in READING:
                     self.assertFalse(result.get("isError"), text(result))
                 elif call["name"] == "bash_output":
                     # Reading is allowed; there is nothing to read.
@@ -161,9 +162,15 @@ class Checks:
                     name: shell if value == "$shell_id" else value for name, value in call["arguments"].items()
                 }
                 result = await server.call(call["name"], arguments)
+                if "fails" in call:
+                    # Consent to it is asked for each session, whatever its tier.
+                    self.assertTrue(result["isError"])
+                    self.assertIn(call["fails"], text(result))
+                    continue
                 self.assertFalse(result.get("isError"), text(result))
                 data = result["structuredContent"]
-                self.assertNotEqual(text(result)[:1], "{")
+                with self.assertRaises(ValueError):
+                    json.loads(text(result))
                 self.assertEqual(data, {**data, **call["has"]})
                 self.assertIn(call.get("says", ""), text(result))
                 shell = data.get("shell_id", shell)

@@ -117,7 +117,7 @@ defmodule JidoCode.Tools.GoldenAnswersTest do
     args = %{"pattern" => "def \\w+", "path" => "lib"}
     golden("grep_search.content", answer("grep_search", args, root))
     golden("grep_search.count", answer("grep_search", Map.put(args, "output_mode", "count"), root))
-    golden("grep_search.none", answer("grep_search", %{"pattern" => "no such text"}, root))
+    golden("grep_search.none", answer("grep_search", %{"pattern" => "no such text", "path" => "lib"}, root))
   end
 
   test "test runs and commands", %{root: root} do

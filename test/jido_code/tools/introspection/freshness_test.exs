@@ -9,6 +9,8 @@ defmodule JidoCode.Tools.Introspection.FreshnessTest do
   # In a VM that runs the project, as the MCP server's does.
   @script ~S"""
   alias JidoCode.Tools.Introspection.Freshness
+  # Mix takes what it does not know off the path.
+  Code.append_path(System.fetch_env!("LIBRARY"))
   true = Code.ensure_loaded?(Sample)
   tell = fn label -> IO.inspect(Map.get(Freshness.note(%{}), "note"), label: label) end
 
@@ -29,7 +31,7 @@ defmodule JidoCode.Tools.Introspection.FreshnessTest do
     {output, status} =
       System.cmd("elixir", ["-pa", ebin, "-S", "mix", "run", "-e", @script],
         cd: root,
-        env: [{"MIX_ENV", "dev"}],
+        env: [{"MIX_ENV", "dev"}, {"LIBRARY", ebin}],
         stderr_to_stdout: true
       )
 

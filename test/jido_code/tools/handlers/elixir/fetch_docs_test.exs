@@ -72,7 +72,10 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocsTest do
       assert "Supervisor" in fetch!("DynamicSupervisor")["behaviours"] or
                "GenServer" in fetch!("DynamicSupervisor")["behaviours"]
 
-      assert fetch!("Range")["struct"] == ["first (required)", "last (required)", "step (required)"]
+      # Newer compilers do not keep which fields are required.
+      assert for(field <- fetch!("Range")["struct"], do: String.replace_suffix(field, " (required)", "")) ==
+               ["first", "last", "step"]
+
       assert "List" in fetch!("Enumerable")["implementations"]
       refute Map.has_key?(fetch!("Enum"), "behaviours")
     end
