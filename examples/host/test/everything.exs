@@ -1,8 +1,9 @@
 defmodule JidoCode.Everything do
-  @moduledoc "A call of each of the library's twelve tools through the host's Executor, and what must come of it."
+  @moduledoc "A call of each of the library's tools through the host's Executor, and what must come of it."
 
   alias JidoCode.Session
   alias JidoCode.Tools.{Executor, JSON, Result}
+  alias JidoCode.Tools.Security.Permissions
 
   require Logger
 
@@ -41,7 +42,7 @@ defmodule JidoCode.Everything do
   end
 
   @doc """
-  `{tool, data}` for each of them, checked, in a session that may call them all. mix_task and run_exunit take longer than the
+  `{tool, data}` for each of them, checked, in a session that may call them all; it is given consent to trace calls here. mix_task and run_exunit take longer than the
   Executor's 30 seconds may allow.
   """
   def all(session, opts) do
@@ -83,7 +84,22 @@ defmodule JidoCode.Everything do
     %{"output" => "done\n", "status" => "completed"} = output = call.("bash_output", %{"shell_id" => id})
     %{"killed" => false} = kill = call.("kill_shell", %{"shell_id" => id})
 
+    %{"processes" => [%{"pid" => "#PID" <> _} | _]} = processes = call.("list_processes", %{"limit" => 3})
+    %{"memory" => %{}} = overview = call.("system_overview", %{})
+
+    reference = %{"reference" => "Stall.price/1"}
+    source = written(call("get_source_location", reference, session, opts), "locations")
+    callers = written(call("find_callers", reference, session, opts), "uses")
+
+    {:ok, ["trace_calls"]} = Permissions.record_consent(session, "trace_calls")
+    trace = traced(call("trace_calls", %{"reference" => "Stall.price/1", "timeout" => 1_000}, session, opts))
+
     [
+      {"list_processes", processes},
+      {"system_overview", overview},
+      {"get_source_location", source},
+      {"find_callers", callers},
+      {"trace_calls", trace},
       {"get_process_state", process},
       {"inspect_supervisor", supervisor},
       {"ets_inspect", table},
@@ -97,6 +113,24 @@ defmodule JidoCode.Everything do
       {"bash_output", output},
       {"kill_shell", kill}
     ]
+  end
+
+  # A release has no debug information, and no sources.
+  defp written({:ok, data}, key) do
+    true = data[key] == [] or match?([%{"file" => "lib/stall.ex"} | _], data[key])
+    data
+  end
+
+  defp written({:error, text}, _key) do
+    true = text =~ "without debug information"
+    %{"error" => text}
+  end
+
+  defp traced({:ok, data}), do: data
+
+  defp traced({:error, text}) do
+    true = text =~ "takes OTP 27"
+    %{"error" => text}
   end
 
   @doc "A pipe in the project: what reads it waits."

@@ -5,7 +5,7 @@ defmodule JidoCode.RegistrationTest do
 
   test "every definition is a tool of the host's, in the model's format too" do
     definitions = Catalog.all()
-    assert length(definitions) == 12
+    assert length(definitions) == 17
 
     for definition <- definitions do
       assert {:ok, %Tool{handler: handler} = tool} = Registry.get(definition.name)
@@ -25,7 +25,7 @@ defmodule JidoCode.RegistrationTest do
 
     assert {:ok, %Tool{handler: Handlers.Shell}} = Registry.get("run_command")
     assert :ok = JidoCode.Tools.register_all()
-    assert Registry.count() == 13
+    assert Registry.count() == 18
   end
 
   test "no module is there twice" do

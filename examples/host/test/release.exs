@@ -22,9 +22,9 @@ session = Everything.session!(Path.expand("stall", __DIR__))
 {:ok, :privileged} = Permissions.grant_tier(session, :privileged)
 answers = Everything.all(session, executor: &SecureExecutor.run/3)
 true = Enum.sort(Enum.map(answers, &elem(&1, 0))) == Enum.sort(Catalog.names())
-# The grant, and a call of each tool: the chain has an entry of its start besides.
-13 = length(AuditLogger.get_audit_log(session))
-{:ok, %{entries: 25}} = AuditLogger.verify()
+# The grant, the consent, and a call of each tool: the chain has an entry of its start besides.
+19 = length(AuditLogger.get_audit_log(session))
+{:ok, %{entries: 36}} = AuditLogger.verify()
 
 # Mix and the compiler are programs of the machine, not of the release: where they are not, the tools that run them say so, and
 # the others go on.

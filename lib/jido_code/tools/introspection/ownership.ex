@@ -101,7 +101,7 @@ defmodule JidoCode.Tools.Introspection.Ownership do
   defstruct [:mode, :node, :prefixes]
 
   @typedoc "What the project is, for a call."
-  @opaque scope :: %__MODULE__{mode: :default | :listed | :all, node: node(), prefixes: [String.t()] | nil}
+  @type scope :: %__MODULE__{mode: :default | :listed | :all, node: node(), prefixes: [String.t()] | nil}
 
   @type refusal :: :blocked | {:blocked, application :: atom()} | {:foreign, application :: atom() | nil}
 
