@@ -1,6 +1,9 @@
 //! The command policy against its vectors, generated lines, and real folders.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "support/boundary.rs"]
+mod boundary;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::LazyLock;
@@ -13,6 +16,8 @@ use security_core::command_policy::{
 };
 use security_core::path_boundary::Boundary;
 use serde::Deserialize;
+
+use boundary::leaves;
 
 #[derive(Deserialize)]
 struct Vector {
@@ -931,22 +936,4 @@ proptest! {
         let _ = check(&line);
         let _ = check(&pieces.join(" "));
     }
-}
-
-/// A second, naive reading of the rule.
-fn leaves(path: &str) -> bool {
-    let relative = match path.strip_prefix("/proj") {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => rest,
-        _ if path.starts_with('/') => return true,
-        _ => path,
-    };
-    let mut depth = 0i64;
-    relative.split('/').any(|part| {
-        depth += match part {
-            "" | "." => 0,
-            ".." => -1,
-            _ => 1,
-        };
-        depth < 0
-    })
 }

@@ -2,6 +2,9 @@
 //! syntax.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "support/boundary.rs"]
+mod boundary;
+
 use proptest::prelude::*;
 use security_core::command_policy::{
     CommandPolicy, Denial, DenialKind, JUDGED_LAUNCHERS, LAUNCHERS, List, PathMode, Place, Plan,
@@ -9,6 +12,8 @@ use security_core::command_policy::{
 };
 use serde::Deserialize;
 use std::sync::LazyLock;
+
+use boundary::leaves;
 
 static POLICY: LazyLock<CommandPolicy> = LazyLock::new(CommandPolicy::new);
 
@@ -550,24 +555,6 @@ fn piece() -> impl Strategy<Value = String> {
         "test", "run", "do", "if", "for", "/proj", "%2e%2e", "@", ",", "\t",
     ];
     prop_oneof![12 => prop::sample::select(words).prop_map(str::to_owned), 1 => "[ -~]{1,3}", 1 => any::<char>().prop_map(String::from)]
-}
-
-/// A second, naive reading of the rule.
-fn leaves(path: &str) -> bool {
-    let relative = match path.strip_prefix("/proj") {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => rest,
-        _ if path.starts_with('/') => return true,
-        _ => path,
-    };
-    let mut depth = 0i64;
-    relative.split('/').any(|part| {
-        depth += match part {
-            "" | "." => 0,
-            ".." => -1,
-            _ => 1,
-        };
-        depth < 0
-    })
 }
 
 proptest! {
