@@ -210,19 +210,19 @@ defmodule JidoCode.Tools.Security.IsolatedExecutorTest do
               {:EXIT, _keeper, :shutdown} -> {:ok, "late"}
             end
           end,
-          timeout: 1,
+          timeout: 20,
           grace: 1
         )
       end
 
-      for _ <- 1..30, do: assert_ended(monitor_of(:worker))
-      # By now all that could have been sent has been: the keepers have ended as well.
+      # By now all that could have been sent has been: workers and keepers have ended.
       for pid <- Task.Supervisor.children(JidoCode.Tools.TaskSupervisor) do
         monitor = Process.monitor(pid)
         assert_receive {:DOWN, ^monitor, _, _, _}, 35_000
       end
 
-      assert mailbox() == []
+      # A worker that was killed before its first line introduced nobody; one at least got that far.
+      assert {[_ | _], []} = Enum.split_with(mailbox(), &match?({:process, :worker, _pid}, &1))
     end
 
     test "a flag of the caller makes no difference" do
