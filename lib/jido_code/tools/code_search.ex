@@ -15,6 +15,7 @@ defmodule JidoCode.Tools.CodeSearch do
   #     `:count` (matching lines per file; matches per file with `:multiline`)
   #   * `:context_before`, `:context_after` - lines shown around a match (default 0)
   #   * `:file_type` - a type name of ripgrep's (`"elixir"`) or a file name extension (`"ex"`)
+  #   * `:glob` - a glob as `.gitignore` spells them, from the root (`"lib/**/*.ex"`, `"!*_test.exs"`); it narrows what is searched
   #   * `:case_insensitive` - letters match whatever their case (default false)
   #   * `:multiline` - matches may span lines, `.` matches a line's end (default false)
   #   * `:head_limit` - most results shown: matches for `:content`, else files (default: as many as fit)
@@ -34,6 +35,7 @@ defmodule JidoCode.Tools.CodeSearch do
   # order, the same on every run.
 
   alias JidoCode.Tools.Security.Native
+  alias JidoCode.Tools.Shortened
 
   @default_timeout 30_000
 
@@ -54,6 +56,7 @@ defmodule JidoCode.Tools.CodeSearch do
           | {:context_before, non_neg_integer()}
           | {:context_after, non_neg_integer()}
           | {:file_type, String.t() | nil}
+          | {:glob, String.t() | nil}
           | {:case_insensitive, boolean()}
           | {:multiline, boolean()}
           | {:head_limit, pos_integer() | nil}
@@ -77,6 +80,7 @@ defmodule JidoCode.Tools.CodeSearch do
 
   @type reason ::
           {:pattern, fault :: atom(), detail :: String.t(), position :: pos_integer() | nil}
+          | {:glob, detail :: String.t()}
           | {:unknown_file_type, similar :: [String.t()]}
           | {:timeout, files_searched :: non_neg_integer()}
           | :root
@@ -105,6 +109,7 @@ defmodule JidoCode.Tools.CodeSearch do
         context_before: 0,
         context_after: 0,
         file_type: nil,
+        glob: nil,
         case_insensitive: false,
         multiline: false,
         head_limit: nil,
@@ -149,7 +154,7 @@ defmodule JidoCode.Tools.CodeSearch do
   end
 
   @doc """
-  The text of an error. `about` has the call's `:pattern`, `:path` and `:file_type`.
+  The text of an error. `about` has the call's `:path`, `:glob` and `:file_type`.
 
       iex> JidoCode.Tools.CodeSearch.explain(:not_found, %{path: "lib/nothing"})
       "Path not found in the project: lib/nothing"
@@ -163,6 +168,11 @@ defmodule JidoCode.Tools.CodeSearch do
   def explain({:pattern, fault, detail, position}, _about) do
     place = if position, do: " at character #{position}", else: ""
     "Invalid regex#{place}: #{detail}." <> hint(fault)
+  end
+
+  def explain({:glob, detail}, about) do
+    "Invalid glob: #{shown(about[:glob])}: #{detail}. Write it as in .gitignore, from the project's root: *.ex, lib/**/*.ex, " <>
+      "*.{ex,exs}, or !*_test.exs to leave files out"
   end
 
   def explain({:unknown_file_type, similar}, about) do
@@ -230,5 +240,5 @@ defmodule JidoCode.Tools.CodeSearch do
   defp hint(_fault), do: ""
 
   defp shown(nil), do: "."
-  defp shown(text), do: String.slice(text, 0, @max_shown)
+  defp shown(text), do: Shortened.label(text, @max_shown)
 end

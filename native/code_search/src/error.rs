@@ -16,6 +16,12 @@ pub enum Error {
         /// The character (counted from 1) at which it is wrong, where the engine knows.
         position: Option<usize>,
     },
+    /// The glob can't be read as one.
+    #[error("invalid glob: {detail}")]
+    Glob {
+        /// What is wrong, in the engine's words.
+        detail: String,
+    },
     /// No such file type; similar names, best first.
     #[error("unknown file type{}", similar(near))]
     UnknownFileType {

@@ -40,6 +40,7 @@ mod error;
 mod excerpt;
 mod file_type;
 mod gather;
+mod globs;
 mod listing;
 mod pattern;
 mod place;
@@ -77,6 +78,9 @@ pub struct Options {
     pub context_after: usize,
     /// A type name as ripgrep knows it (`elixir`, `rust`, ...), or a file name extension (`ex`).
     pub file_type: Option<String>,
+    /// A glob as `.gitignore` spells them, from the project's root. It narrows what is searched, and
+    /// doesn't hold for a path that is a file.
+    pub glob: Option<String>,
     /// Letters match whatever their case.
     pub case_insensitive: bool,
     /// Matches may span lines, and `.` matches a line's end too.
@@ -98,6 +102,7 @@ impl Default for Options {
             context_before: 0,
             context_after: 0,
             file_type: None,
+            glob: None,
             case_insensitive: false,
             multiline: false,
             head_limit: None,

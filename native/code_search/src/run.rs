@@ -8,6 +8,7 @@
 //! really ended.
 
 use crate::gather::{Found, Gather, Row, RowKind, Wanted};
+use crate::globs::Globs;
 use crate::listing::{Listing, name};
 use crate::place::Place;
 use crate::reader::{HEAD, Reader};
@@ -117,7 +118,12 @@ impl Search {
             .as_deref()
             .map(file_type::select)
             .transpose()?;
-        let place = Place::resolve(&self.root, &self.path)?;
+        let globs = options.glob.as_deref().map(Globs::compile).transpose()?;
+        let place = Arc::new(Place::resolve(&self.root, &self.path)?);
+        let filter = Filter {
+            place: Arc::clone(&place),
+            globs: globs.map(Arc::new),
+        };
         let task = Task {
             matcher,
             options,
@@ -132,7 +138,7 @@ impl Search {
         if !shared.rules.admit(&place.base) {
             return Err(Error::UnsafeRules);
         }
-        walker(&place, types, options, shared, stop)
+        walker(&filter, types, options, shared, stop)
             .build_parallel()
             .visit(&mut Builder(&task));
         Ok(())
@@ -154,13 +160,30 @@ fn wait(end: &mpsc::Receiver<Result<(), Error>>, stop: &Stop) -> Option<Result<(
     }
 }
 
+/// Which paths of the place take part.
+#[derive(Clone)]
+struct Filter {
+    place: Arc<Place>,
+    globs: Option<Arc<Globs>>,
+}
+
+impl Filter {
+    fn admit(&self, path: &Path, is_directory: bool) -> bool {
+        match (&self.globs, self.place.relative(path)) {
+            (Some(globs), Some(relative)) => globs.admit(relative, is_directory),
+            _ => true,
+        }
+    }
+}
+
 fn walker(
-    place: &Place,
+    filter: &Filter,
     types: Option<Types>,
     options: &Options,
     shared: &Arc<Shared>,
     stop: &Stop,
 ) -> WalkBuilder {
+    let place = &filter.place;
     let mut walk = WalkBuilder::new(&place.base);
     walk.follow_links(false)
         .git_global(false)
@@ -178,8 +201,13 @@ fn walker(
     }
     let shared = Arc::clone(shared);
     let stop = stop.clone();
+    let filter = filter.clone();
     walk.filter_entry(move |entry| {
-        if !entry.file_type().is_some_and(|kind| kind.is_dir()) {
+        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        if !filter.admit(entry.path(), is_directory) {
+            return false;
+        }
+        if !is_directory {
             return true;
         }
         // A large directory is listed as a whole before its files are visited.

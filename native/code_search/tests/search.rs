@@ -200,6 +200,44 @@ fn case_file_type_and_multiline() {
 }
 
 #[test]
+fn a_glob_narrows_the_search_and_brings_nothing_back() {
+    let tree = Tree::with(&[
+        (".gitignore", "built\n"),
+        (".ignore", "built\n"),
+        (".hidden/a.ex", "x\n"),
+        ("built/a.ex", "x\n"),
+        ("lib/a.ex", "x\n"),
+        ("lib/a.exs", "x\n"),
+        ("test/a.ex", "x\n"),
+    ]);
+    for (glob, expected) in [
+        ("*.ex", "lib/a.ex\ntest/a.ex"),
+        ("**", "lib/a.ex\nlib/a.exs\ntest/a.ex"),
+        ("lib/**", "lib/a.ex\nlib/a.exs"),
+        ("!test", "lib/a.ex\nlib/a.exs"),
+        ("!*.exs", "lib/a.ex\ntest/a.ex"),
+        ("built/**", ""),
+    ] {
+        let options = Options {
+            glob: Some(glob.into()),
+            ..files()
+        };
+        assert_eq!(tree.text("x", options), expected, "{glob}");
+    }
+    let options = |glob: &str| Options {
+        glob: Some(glob.into()),
+        ..files()
+    };
+    assert!(matches!(
+        tree.search(".", "x", options("{a")),
+        Err(Error::Glob { .. })
+    ));
+    // A file that is named is searched, whatever the glob says.
+    let named = tree.search("lib/a.exs", "x", options("*.ex")).unwrap();
+    assert_eq!(named.text, "lib/a.exs");
+}
+
+#[test]
 fn a_count_in_multiline_mode_counts_matches() {
     let tree = Tree::with(&[("a", "x x\nx\n\nb\nb\nb\nb\n")]);
     assert_eq!(

@@ -46,6 +46,7 @@ defmodule JidoCode.Tools.CodeSearchTest do
     assert detail =~ "look-around"
     assert {:error, {:pattern, :line_end, _, nil}} = CodeSearch.run(root, "a\\nb")
     assert {:error, {:unknown_file_type, ["elixir" | _]}} = CodeSearch.run(root, "x", file_type: "elixr")
+    assert {:error, {:glob, "" <> _}} = CodeSearch.run(root, "x", glob: "{a")
     assert {:error, :outside} = CodeSearch.run(root, "x", path: "..")
     assert {:error, :not_found} = CodeSearch.run(root, "x", path: "nothing")
     assert {:error, :not_found} = CodeSearch.run(root, "x", path: "a\0b")
@@ -55,11 +56,12 @@ defmodule JidoCode.Tools.CodeSearchTest do
   end
 
   test "every error has a text that begins as documented" do
-    about = %{path: "p", file_type: "t"}
+    about = %{path: "p", file_type: "t", glob: "g"}
 
     for {reason, expected} <- [
           {{:pattern, :brace, "unclosed counted repetition", 1}, ~r/^Invalid regex at character 1: .*%\\\{/},
           {{:pattern, :syntax, "whatever", nil}, ~r/^Invalid regex: whatever\.$/},
+          {{:glob, "unclosed"}, ~r/^Invalid glob: g: unclosed\. .*\.gitignore/},
           {{:unknown_file_type, ["elixir"]}, ~r/^Unknown file_type: t\. Similar: elixir\./},
           {{:timeout, 7}, ~r/^Search timed out: nothing found in the 7 files/},
           {:outside, ~r/^Security error: .*outside.*boundary: p$/},

@@ -19,7 +19,7 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
   #
   # Time is up after 30 seconds. What was found by then is returned with a note; if that is nothing, it is an error.
   #
-  # Errors begin with `Invalid regex`, `Unknown file_type`, `Path not found`, `Security error` (the path leads outside the
+  # Errors begin with `Invalid regex`, `Invalid glob`, `Unknown file_type`, `Path not found`, `Security error` (the path leads outside the
   # project's boundary) or `Search timed out`.
 
   use JidoCode.Tools.Behaviours.SecureHandler
@@ -122,6 +122,14 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
           description: "Only files of this type: a ripgrep type name (elixir, js, rust) or an extension (ex)."
         },
         %{
+          name: "glob",
+          type: :string,
+          required: false,
+          description:
+            "Only files whose path matches, spelled as in .gitignore from the project's root: *.ex, lib/**/*.{ex,exs}; " <>
+              "!*_test.exs leaves files out."
+        },
+        %{
           name: "case_insensitive",
           type: :boolean,
           required: false,
@@ -160,6 +168,7 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
         path: path(args["path"]),
         output_mode: Map.fetch!(@output_modes, args["output_mode"]),
         file_type: args["file_type"],
+        glob: args["glob"],
         case_insensitive: args["case_insensitive"],
         multiline: args["multiline"],
         budget: @max_characters - @note_characters,
@@ -184,7 +193,7 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
   defp path(""), do: "."
   defp path(path), do: path
 
-  defp about(args), do: %{path: args["path"], file_type: args["file_type"]}
+  defp about(args), do: %{path: args["path"], file_type: args["file_type"], glob: args["glob"]}
 
   defp limits(args) do
     [
@@ -240,12 +249,12 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
 
       :budget ->
         shown <>
-          " (#{@max_characters} characters). Narrow the pattern, path or file_type, or use another output_mode."
+          " (#{@max_characters} characters). Narrow the pattern, path, glob or file_type, or use another output_mode."
     end
   end
 
   defp nothing(%{files_searched: 0}) do
-    "No file was searched: none of the type, or all hidden or ignored. Name an ignored file or directory as path to search it."
+    "No file was searched: none has the type or matches the glob, or all are hidden or ignored. Name an ignored file or directory as path to search it."
   end
 
   defp nothing(_report) do

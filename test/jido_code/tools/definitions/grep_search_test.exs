@@ -4,13 +4,13 @@ defmodule JidoCode.Tools.Definitions.GrepSearchTest do
   alias JidoCode.Tools.Definitions.GrepSearch
   alias JidoCode.Tools.Handlers
 
-  test "one tool, with the parameters of its plan" do
+  test "one tool, with its parameters" do
     assert [tool] = GrepSearch.all()
     assert tool == GrepSearch.grep_search()
     assert %{name: "grep_search", handler: Handlers.GrepSearch} = tool
 
     assert Enum.map(tool.parameters, & &1.name) ==
-             ~w(pattern path output_mode context_before context_after context file_type case_insensitive multiline
+             ~w(pattern path output_mode context_before context_after context file_type glob case_insensitive multiline
                 head_limit)
 
     assert for(%{required: true, name: name} <- tool.parameters, do: name) == ["pattern"]

@@ -75,6 +75,17 @@ defmodule JidoCode.Tools.Handlers.GrepSearchTest do
              search(context, %{"pattern" => "x", "file_type" => "elixr"})
   end
 
+  test "a glob narrows the search", %{context: context} do
+    args = %{"pattern" => "total", "output_mode" => "files_with_matches"}
+    assert {:ok, %{"result" => "lib/shop.ex"}} = search(context, Map.put(args, "glob", "**/s*.ex"))
+    assert {:ok, %{"result" => "assets/app.js"}} = search(context, Map.put(args, "glob", "!*.ex"))
+
+    assert {:ok, %{"note" => "No file was searched: none " <> _}} =
+             search(context, Map.put(args, "glob", "*.erl"))
+
+    assert {:error, "Invalid glob: {a: " <> _} = search(context, Map.put(args, "glob", "{a"))
+  end
+
   test "multiline patterns span lines", %{context: context} do
     args = %{"pattern" => "def total.*?end", "file_type" => "ex", "path" => "lib/shop.ex"}
     assert {:ok, %{"count" => 0}} = search(context, args)
@@ -207,7 +218,7 @@ defmodule JidoCode.Tools.Handlers.GrepSearchTest do
           {%{"pattern" => "x", "head_limit" => 0}, "Invalid head_limit: must be at least 1"},
           {%{"pattern" => "x", "output_mode" => "all"}, "content, files_with_matches, count"},
           {%{"pattern" => "x", "multiline" => "true"}, "Invalid multiline"},
-          {%{"pattern" => "x", "glob" => "*.ex"}, "Unknown parameter: glob"}
+          {%{"pattern" => "x", "globs" => "*.ex"}, "Unknown parameter: globs"}
         ] do
       assert {:error, message} = search(context, args)
       assert message =~ expected
