@@ -87,10 +87,18 @@ defmodule JidoCode.Tools.Doors.MCP.LauncherTest do
 
   # The VM that runs the tools, and the one of the project.
   defp tools_vm(client) do
-    Enum.find(processes(), &(parent(&1) == client.pid and File.read!("/proc/#{&1}/cmdline") =~ "ToolsVM"))
+    Enum.find(processes(), &(parent(&1) == client.pid and command_line(&1) =~ "ToolsVM"))
   end
 
-  defp project_vm(root), do: Enum.find(below(root), &(File.read!("/proc/#{&1}/cmdline") =~ "beam.smp\0"))
+  defp project_vm(root), do: Enum.find(below(root), &(command_line(&1) =~ "beam.smp\0"))
+
+  # Of a process that may end at any moment.
+  defp command_line(pid) do
+    case File.read("/proc/#{pid}/cmdline") do
+      {:ok, text} -> text
+      {:error, _gone} -> ""
+    end
+  end
 
   defp processes do
     for process <- Path.wildcard("/proc/[0-9]*"),
