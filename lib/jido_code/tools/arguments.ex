@@ -21,6 +21,8 @@ defmodule JidoCode.Tools.Arguments do
   """
 
   # What the texts call a parameter, where its bare name would be a poor noun.
+  alias JidoCode.Tools.Shortened
+
   @nouns %{"process" => "process name", "supervisor" => "supervisor name"}
 
   @types [:string, :integer, :number, :boolean, :array, :object]
@@ -240,11 +242,7 @@ defmodule JidoCode.Tools.Arguments do
   defp kind(_value), do: "a value of another type"
 
   defp shown(value) when is_binary(value) do
-    cond do
-      not String.valid?(value) -> "(not UTF-8)"
-      String.length(value) > @max_shown -> String.slice(value, 0, @max_shown) <> "…"
-      true -> value
-    end
+    if String.valid?(value), do: Shortened.label(value, @max_shown), else: "(not UTF-8)"
   end
 
   defp shown(value) when is_atom(value), do: "#{value} (an atom; names must be strings)"

@@ -77,6 +77,7 @@ defmodule JidoCode.Tools.Command do
     * `{:invalid, text}` - the command or an option can't be passed on
     * `{:not_started, text}` - the one command was not found or can't be executed. In a plan this is not an error: as in a
       shell the stage has exit code 127 or 126, the text is on standard error, and the plan goes on
+    * `{:locked, text}` - another Mix process holds the project's build
     * `{:confinement, text}` - `:required` can't be met, or putting it on failed; nothing (more) was run
     * `{:runner, text}` - the runner program is missing or broke down
 
@@ -96,7 +97,7 @@ defmodule JidoCode.Tools.Command do
           {0..2, :read | :write | :append, Path.t()} | {0..2, :same, 0..2}
   @type plan :: [{:then | :and | :or, [stage(), ...]}, ...] | {:line, String.t()}
   @type reason ::
-          {:invalid | :not_started | :confinement | :runner, String.t()}
+          {:invalid | :not_started | :confinement | :locked | :runner, String.t()}
 
   @typedoc "A started command."
   @type t :: pid()
@@ -232,11 +233,24 @@ defmodule JidoCode.Tools.Command do
   def fence, do: Fence.state(fn -> run(["true"], timeout: 20_000) end)
 
   @doc """
+  What a tool answers of a command that it ran: the report with standard output under the name `:stdout`, or an error. When time ran
+  out, `:timed_out` opens the sentence and `:timeout` is how many milliseconds there were.
+  """
+  @spec answer({:ok, Result.t()} | {:error, reason()}, keyword()) ::
+          {:ok, map()} | {:error, String.t() | {:timeout, String.t()}}
+  def answer({:ok, %Result{status: :timeout} = result}, words),
+    do: {:error, Result.timed_out(result, words[:timed_out], words[:timeout])}
+
+  def answer({:ok, %Result{} = result}, words), do: {:ok, Result.report(result, words[:stdout])}
+  def answer({:error, reason}, _words), do: {:error, explain(reason)}
+
+  @doc """
   A reason as a sentence.
   """
   @spec explain(reason()) :: String.t()
   def explain({:invalid, text}), do: "The command can't be run: #{text}"
   def explain({:not_started, text}), do: text
+  def explain({:locked, text}), do: text
   def explain({:confinement, text}), do: "The command can't be confined as required: #{text}"
   def explain({:runner, text}), do: "The command runner failed: #{text}"
 end

@@ -25,8 +25,7 @@ defmodule JidoCode.Tools.Operation do
   exits becomes an error: a handler must be safe under an executor that is linked to it.
   """
 
-  alias JidoCode.Tools.{Arguments, Definition, Remote, Telemetry}
-  alias JidoCode.Tools.ProjectVM
+  alias JidoCode.Tools.{Arguments, Definition, ProjectVM, Remote, Shortened, Telemetry}
 
   # Labels come from the model and go to whoever listens.
   @max_label 100
@@ -90,7 +89,7 @@ defmodule JidoCode.Tools.Operation do
     {figure, value} = figure(family, outcome)
 
     Telemetry.execute(event, %{figure => value, duration: duration}, %{
-      label_key(family) => short(label),
+      label_key(family) => Shortened.label(label, @max_label),
       status: status(outcome),
       session_id: session_id(context)
     })
@@ -172,8 +171,4 @@ defmodule JidoCode.Tools.Operation do
 
   defp session_id(%{session_id: session_id}), do: session_id
   defp session_id(_context), do: nil
-
-  defp short(label) do
-    if String.length(label) > @max_label, do: String.slice(label, 0, @max_label), else: label
-  end
 end

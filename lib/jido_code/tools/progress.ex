@@ -18,6 +18,7 @@ defmodule JidoCode.Tools.Progress do
   # tells counts and the test that runs: `"3 passed, 1 failed; running test adds (Shop.CartTest)"`.
 
   alias JidoCode.Tools.Security.OutputSanitizer
+  alias JidoCode.Tools.Shortened
 
   @max_characters 200
 
@@ -96,7 +97,7 @@ defmodule JidoCode.Tools.Progress do
       shown = plain(line)
       if shown != "", do: shown
     end)
-    |> String.slice(0, @max_characters)
+    |> Shortened.label(@max_characters)
   end
 
   # Colours and other controls of a terminal mean nothing to who reads this.

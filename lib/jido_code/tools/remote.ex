@@ -50,6 +50,7 @@ defmodule JidoCode.Tools.Remote do
   alias JidoCode.Tools.Introspection.At
   alias JidoCode.Tools.Remote.{Connection, Guest, Loader, RPC, Service}
   alias JidoCode.Tools.Security.OutputSanitizer
+  alias JidoCode.Tools.Shortened
 
   # The cookie is in a function, so that no report shows it in whatever form it prints its terms.
   @enforce_keys [:node, :domain]
@@ -106,7 +107,7 @@ defmodule JidoCode.Tools.Remote do
   defp name(text), do: not_a_name(text)
 
   defp not_a_name(text) do
-    shown = if is_binary(text), do: String.slice(text, 0, 100), else: inspect(text, limit: 5)
+    shown = if is_binary(text), do: Shortened.label(text, 100), else: inspect(text, limit: 5)
     {:error, "--node takes a node's name, like shop@localhost, got: #{shown}"}
   end
 

@@ -37,7 +37,7 @@ defmodule JidoCode.Tools.SecureExecutor do
   maximum. With a `:node`, ten seconds more for the way there. A `:timeout` in the context is the host's own affair.
   """
 
-  alias JidoCode.Tools.{Arguments, Call, Catalog, Config, Host, Render, Sessions}
+  alias JidoCode.Tools.{Arguments, Call, Catalog, Config, Host, Render, Sessions, Shortened}
   alias JidoCode.Tools.Security.{AuditLogger, AuditWatch, IsolatedExecutor, Middleware, OutputSanitizer}
 
   # A handler that keeps the time itself answers with what it has; the pipeline waits this much longer before it ends it.
@@ -384,7 +384,7 @@ defmodule JidoCode.Tools.SecureExecutor do
 
   defp redacted(text), do: text |> OutputSanitizer.sanitize(emit_telemetry: false) |> shorten()
 
-  defp shorten(text), do: if(String.length(text) > 500, do: String.slice(text, 0, 500) <> " ...", else: text)
+  defp shorten(text), do: Shortened.label(text, 500)
 
   defp text(reason) when is_binary(reason), do: shorten(reason)
   defp text(reason), do: brief(reason)

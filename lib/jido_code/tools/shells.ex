@@ -9,7 +9,7 @@ defmodule JidoCode.Tools.Shells do
 
   use GenServer
 
-  alias JidoCode.Tools.{Command, Config, Telemetry}
+  alias JidoCode.Tools.{Command, Config, Shortened, Telemetry}
 
   @overall 64
 
@@ -119,7 +119,7 @@ defmodule JidoCode.Tools.Shells do
 
         Telemetry.execute([:jido_code, :shell, :background_start], %{}, %{
           shell_id: id,
-          command: String.slice(shell.about.line, 0, 100),
+          command: Shortened.label(shell.about.line, 100),
           session_id: shell.session
         })
 

@@ -5,6 +5,8 @@ defmodule JidoCode.Tools.Answers.Tests do
 
   import JidoCode.Tools.Answers.Words, only: [count: 2, indented: 2, labelled: 2, paragraphs: 1]
 
+  alias JidoCode.Tools.Shortened
+
   # Of what a run printed besides; a failure says more.
   @max_printed 4_000
 
@@ -86,12 +88,7 @@ defmodule JidoCode.Tools.Answers.Tests do
   # The end of a long one: it is nearer to what went wrong.
   defp ending(nil), do: nil
 
-  defp ending(text) do
-    case String.length(text) - @max_printed do
-      over when over > 0 -> "[... #{over} characters cut ...]\n" <> String.slice(text, over, @max_printed)
-      _within -> text
-    end
-  end
+  defp ending(text), do: Shortened.ending(text, @max_printed)
 
   defp printed(output) do
     output |> String.split("\n") |> Enum.reject(&(&1 =~ @progress)) |> Enum.join("\n")

@@ -17,6 +17,7 @@ defmodule JidoCode.Tools.Command.Result do
   #   * `processes_left` - 0: a command some process of which could not be killed has no result, but the error that says so
 
   alias JidoCode.Tools.Command.{Confinement, Output}
+  alias JidoCode.Tools.Shortened
 
   @enforce_keys [:status, :exit_code, :signal, :stdout, :stderr, :stages, :duration_ms, :confinement, :limits]
   defstruct @enforce_keys ++ [channel: nil, put_back: [], appeared: [], processes_left: 0]
@@ -72,8 +73,9 @@ defmodule JidoCode.Tools.Command.Result do
   @spec timed_out(t(), String.t(), pos_integer()) :: {:timeout, String.t()}
   def timed_out(%__MODULE__{} = result, opening, timeout) do
     output = Output.text(result.stdout) <> Output.text(result.stderr)
-    last = String.slice(output, max(String.length(output) - @last_characters, 0), @last_characters)
-    {:timeout, "#{opening} ended after #{timeout} ms. Its last output:\n#{last}"}
+
+    {:timeout,
+     "#{opening} ended after #{timeout} ms. Its last output:\n#{Shortened.ending(output, @last_characters)}"}
   end
 
   @statuses %{"exited" => :exited, "signaled" => :signaled, "timeout" => :timeout, "stopped" => :stopped}

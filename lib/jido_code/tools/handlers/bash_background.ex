@@ -7,7 +7,7 @@ defmodule JidoCode.Tools.Handlers.BashBackground do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Answers, Command, Deadline, Operation, Project, Shells}
+  alias JidoCode.Tools.{Answers, Command, Deadline, Operation, Project, Shells, Shortened}
   alias JidoCode.Tools.Command.Confinement
 
   # For judging the line and starting the command, not for the command.
@@ -47,7 +47,7 @@ defmodule JidoCode.Tools.Handlers.BashBackground do
   def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &start/2)
 
   defp start(%{"command" => line} = args, %{session_id: session} = context) when is_binary(session) do
-    description = args["description"] || String.slice(line, 0, 80)
+    description = args["description"] || Shortened.label(line, 80)
 
     deadline = Deadline.new(nil, @timeout, @timeout)
 

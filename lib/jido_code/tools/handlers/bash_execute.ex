@@ -16,7 +16,6 @@ defmodule JidoCode.Tools.Handlers.BashExecute do
   use JidoCode.Tools.Behaviours.SecureHandler
 
   alias JidoCode.Tools.{Answers, Command, Deadline, Operation, Project}
-  alias JidoCode.Tools.Command.Result
   alias JidoCode.Tools.Project.Foreground
 
   @default_timeout 120_000
@@ -86,13 +85,11 @@ defmodule JidoCode.Tools.Handlers.BashExecute do
            Project.Line.prepare("bash_execute", line, args["working_directory"], context, deadline) do
       judged.plan
       |> Foreground.run([timeout: Deadline.left(deadline), keep: @keep] ++ judged.options, context)
-      |> answer(deadline)
+      |> Command.answer(
+        stdout: "stdout",
+        timed_out: "The command timed out: it was",
+        timeout: deadline.timeout
+      )
     end
   end
-
-  defp answer({:ok, %Result{status: :timeout} = result}, deadline),
-    do: {:error, Result.timed_out(result, "The command timed out: it was", deadline.timeout)}
-
-  defp answer({:ok, %Result{} = result}, _deadline), do: {:ok, Result.report(result)}
-  defp answer({:error, reason}, _deadline), do: {:error, Command.explain(reason)}
 end

@@ -12,7 +12,7 @@ defmodule JidoCode.Tools.Handlers.BashOutput do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Answers, Command, Operation, Shells}
+  alias JidoCode.Tools.{Answers, Command, Operation, Shells, Shortened}
 
   @default_timeout 30_000
   @max_timeout 600_000
@@ -78,7 +78,7 @@ defmodule JidoCode.Tools.Handlers.BashOutput do
         {:error, reason} -> {:error, Command.explain(reason)}
       end
     else
-      {:error, :not_found} -> {:error, "Shell not found: #{String.slice(id, 0, 100)}. It may have expired."}
+      {:error, :not_found} -> {:error, "Shell not found: #{Shortened.label(id, 100)}. It may have expired."}
       {:error, text} -> {:error, text}
     end
   end

@@ -6,7 +6,7 @@ defmodule JidoCode.Tools.Handlers.KillShell do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Answers, Operation, Shells}
+  alias JidoCode.Tools.{Answers, Operation, Shells, Shortened}
 
   @impl true
   def definition do
@@ -34,7 +34,7 @@ defmodule JidoCode.Tools.Handlers.KillShell do
     case Shells.kill(context[:session_id], id) do
       :ok -> {:ok, %{"killed" => true, "message" => "The shell was terminated, and all that it had started"}}
       :already_finished -> {:ok, %{"killed" => false, "message" => "The shell had already finished"}}
-      {:error, :not_found} -> {:error, "Shell not found: #{String.slice(id, 0, 100)}. It may have expired."}
+      {:error, :not_found} -> {:error, "Shell not found: #{Shortened.label(id, 100)}. It may have expired."}
     end
   end
 end

@@ -9,6 +9,8 @@ defmodule JidoCode.Tools.Introspection.Bounded do
   # the watcher itself is killed, the link takes the worker with it. The caller is linked to neither, and no message is left
   # in its mailbox, whatever happens.
 
+  alias JidoCode.Tools.Introspection.At
+
   @heap_words 2_000_000
 
   @type failure :: :timeout | :too_large | {:crashed, term()}
@@ -44,6 +46,30 @@ defmodule JidoCode.Tools.Introspection.Bounded do
       {:DOWN, ^monitor, :process, ^watcher, reason} ->
         :erlang.unalias(reply_to)
         late(reply_to, reason)
+    end
+  end
+
+  @doc """
+  The answer that a handler's work gives, or an error: `words` says what is told when time ran out (`:timeout`) and when there was
+  too much data (`:too_large`). Takes the options of `run/2`.
+  """
+  @spec answer((() -> answer), %{timeout: String.t(), too_large: String.t()}, keyword()) ::
+          answer | {:error, String.t() | {:timeout | :failed, String.t()}}
+        when answer: term()
+  def answer(fun, words, options) do
+    case run(fun, options) do
+      {:ok, answer} ->
+        answer
+
+      {:error, :timeout} ->
+        {:error, {:timeout, words.timeout}}
+
+      {:error, :too_large} ->
+        {:error, words.too_large}
+
+      {:error, failure} ->
+        At.raise_lost(failure)
+        {:error, {:failed, "its worker ended"}}
     end
   end
 

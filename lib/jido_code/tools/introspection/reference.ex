@@ -49,6 +49,16 @@ defmodule JidoCode.Tools.Introspection.Reference do
     end
   end
 
+  @doc "As `parse/1`, with the error in words."
+  @spec read(String.t()) :: {:ok, t()} | {:error, String.t()}
+  def read(text) do
+    with :error <- parse(text) do
+      {:error,
+       "Invalid reference: write a module and what is meant in it: MyApp.Cart, MyApp.Cart.add/2, :lists.map/2, " <>
+         "c:GenServer.init/1, t:Enum.t/0, %MyApp.Cart{}"}
+    end
+  end
+
   defp inside(rest) when rest in ["", "{}", "."], do: {:ok, nil, nil, nil}
 
   defp inside(<<separator, rest::binary>>) when separator in [?., ?:] do

@@ -156,7 +156,7 @@ defmodule JidoCode.Tools.Project.Mix do
   `{:error, {:locked, text}}` when another Mix process holds the build: waiting for it would use up the call's time.
   """
   @spec run(String.t(), [String.t()], map(), keyword()) ::
-          {:ok, Command.Result.t()} | {:error, {:locked, String.t()} | Command.reason()}
+          {:ok, Command.Result.t()} | {:error, Command.reason()}
   def run(root, args, context, opts) do
     command =
       case opts[:before] do

@@ -15,6 +15,7 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
   alias JidoCode.Tools.ProjectVM.Run
   alias JidoCode.Tools.ProjectVM.Wire
   alias JidoCode.Tools.Security.OutputSanitizer
+  alias JidoCode.Tools.Shortened
 
   @tick_ms 1_000
   # The handler over there keeps the time; the way there and back takes some more.
@@ -381,6 +382,6 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
     end
   end
 
-  defp redacted(text), do: text |> OutputSanitizer.sanitize(emit_telemetry: false) |> String.slice(0, 4_000)
+  defp redacted(text), do: text |> OutputSanitizer.sanitize(emit_telemetry: false) |> Shortened.block(4_000)
   defp now, do: System.monotonic_time(:millisecond)
 end

@@ -7,6 +7,7 @@ defmodule JidoCode.Tools.ProjectVM.Run do
   alias JidoCode.Tools.Command
   alias JidoCode.Tools.ProjectVM.{Launch, Wire}
   alias JidoCode.Tools.Security.OutputSanitizer
+  alias JidoCode.Tools.Shortened
 
   @enforce_keys [:id, :command, :folder, :listener, :follower]
   defstruct @enforce_keys ++ [socket: nil, printed: ""]
@@ -187,7 +188,7 @@ defmodule JidoCode.Tools.ProjectVM.Run do
     |> Enum.reverse()
     |> Enum.find("", &(String.trim(&1) != ""))
     |> String.trim()
-    |> String.slice(0, @line_characters)
+    |> Shortened.label(@line_characters)
   end
 
   defp redacted(text), do: text |> OutputSanitizer.sanitize(emit_telemetry: false) |> String.trim()

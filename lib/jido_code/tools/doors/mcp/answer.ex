@@ -5,7 +5,7 @@ defmodule JidoCode.Tools.Doors.MCP.Answer do
   #
   # Clients cut results at 50,000 characters, or put them aside in a file; the tools' own limit of 30,000 characters lies below that.
 
-  alias JidoCode.Tools.{Answers, Call, JSON}
+  alias JidoCode.Tools.{Answers, Call, JSON, Shortened}
 
   @max_characters 50_000
   # Clients cut the text of an error earlier.
@@ -43,7 +43,7 @@ defmodule JidoCode.Tools.Doors.MCP.Answer do
   @doc "The answer that says why there is no result."
   @spec failure(String.t()) :: t()
   def failure(text) do
-    %{"text" => shorten(text, @max_error_characters), "structured" => nil, "error" => true}
+    %{"text" => Shortened.block(text, @max_error_characters), "structured" => nil, "error" => true}
   end
 
   # Clients of the older era take objects only, and none that can't be written.
@@ -66,11 +66,4 @@ defmodule JidoCode.Tools.Doors.MCP.Answer do
   end
 
   defp hint(_call), do: ""
-
-  defp shorten(text, limit) do
-    case String.length(text) - limit do
-      over when over > 0 -> String.slice(text, 0, limit) <> "\n... #{over} more characters"
-      _within -> text
-    end
-  end
 end

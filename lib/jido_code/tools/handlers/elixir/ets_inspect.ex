@@ -136,20 +136,12 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
       scope: Ownership.scope(context)
     }
 
-    case Bounded.run(fn -> run(args, call) end, timeout: @deadline_ms + 500) do
-      {:ok, answer} ->
-        answer
+    words = %{
+      timeout: "The tables could not be read in time",
+      too_large: "The tables could not be read: too much data"
+    }
 
-      {:error, :timeout} ->
-        {:error, {:timeout, "The tables could not be read in time"}}
-
-      {:error, :too_large} ->
-        {:error, "The tables could not be read: too much data"}
-
-      {:error, failure} ->
-        At.raise_lost(failure)
-        {:error, {:failed, "its worker ended"}}
-    end
+    Bounded.answer(fn -> run(args, call) end, words, timeout: @deadline_ms + 500)
   end
 
   defp now, do: System.monotonic_time(:millisecond)

@@ -29,7 +29,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Answers, Operation}
+  alias JidoCode.Tools.{Answers, Operation, Shortened}
   alias JidoCode.Tools.Introspection.{Bounded, Docs, ModuleFacts, Modules, Reference}
   alias JidoCode.Tools.Render.Text
 
@@ -109,11 +109,12 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
   defp fetch(%{"module" => module} = args, context) do
     work = fn -> with {:ok, wanted} <- wanted(args), do: answer(wanted, context) end
 
-    case Bounded.run(work, timeout: @timeout_ms, heap_words: @heap_words) do
-      {:ok, answer} -> answer
-      {:error, :timeout} -> {:error, {:timeout, "Reading the documentation of #{module} took too long"}}
-      {:error, _failure} -> {:error, "The documentation of #{module} can't be read"}
-    end
+    words = %{
+      timeout: "Reading the documentation of #{module} took too long",
+      too_large: "The documentation of #{module} can't be read: it is too large"
+    }
+
+    Bounded.answer(work, words, timeout: @timeout_ms, heap_words: @heap_words)
   end
 
   # What was asked for, in whichever of the two parameters the function's name stands.
@@ -159,7 +160,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
   end
 
   defp explain(:not_a_name, module) do
-    "Module not found: #{String.slice(module, 0, 100)} is not a module name; write \"MyApp.Worker\" or \":lists\""
+    "Module not found: #{Shortened.label(module, 100)} is not a module name; write \"MyApp.Worker\" or \":lists\""
   end
 
   defp explain(:not_found, module) do
@@ -368,13 +369,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
   defp cut(nil, _characters), do: {nil, false}
 
   defp cut(text, characters) do
-    length = String.length(text)
-
-    if length <= characters do
-      {text, false}
-    else
-      {String.slice(text, 0, characters) <> "\n… #{Text.number(length - characters)} more characters", true}
-    end
+    shown = Shortened.block(text, characters)
+    {shown, shown != text}
   end
 
   defp left_out_note(0, _what), do: nil

@@ -10,18 +10,9 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallers do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.Introspection.{
-    BeamFile,
-    Bounded,
-    Callers,
-    DebugInfo,
-    ExternalTerm,
-    Reference,
-    Source,
-    Uses
-  }
+  alias JidoCode.Tools.Introspection.{Bounded, Callers, Compiled, ExternalTerm, Reference, Source, Uses}
 
-  alias JidoCode.Tools.{Answers, Operation, Workspace}
+  alias JidoCode.Tools.{Answers, Operation, Shortened, Workspace}
 
   @search_ms 8_000
   @timeout_ms 10_000
@@ -93,30 +84,22 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallers do
   def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &find/2)
 
   defp find(args, context) do
-    with {:ok, reference} <- reference(args["reference"]),
+    with {:ok, reference} <- Reference.read(args["reference"]),
          {:ok, root} <- Workspace.root(context) do
-      case Bounded.run(fn -> look(args, reference, root) end, timeout: @timeout_ms, heap_words: @heap_words) do
-        {:ok, answer} -> answer
-        {:error, :timeout} -> {:error, {:timeout, "Looking through the compiled modules took too long"}}
-        {:error, _failure} -> {:error, "The compiled modules can't be read"}
-      end
-    else
-      {:error, :project_root_not_found} -> {:error, "The project's folder is not there"}
-      error -> error
+      words = %{
+        timeout: "Looking through the compiled modules took too long",
+        too_large: "The compiled modules can't be looked through: too much data"
+      }
+
+      look = fn -> look(args, reference, root) end
+      Bounded.answer(look, words, timeout: @timeout_ms, heap_words: @heap_words)
     end
   end
 
-  defp reference(text) do
-    with :error <- Reference.parse(text),
-         do:
-           {:error,
-            "Invalid reference: write MyApp.Cart, MyApp.Cart.add/2, :lists.map/2, %MyApp.Cart{} or c:GenServer.init/1"}
-  end
-
   defp look(%{"direction" => "calls"} = args, reference, root) do
-    with {:ok, info, beam} <- own(reference) do
+    with {:ok, %{info: info} = compiled} <- Compiled.read(reference.module) do
       used = Callers.used(info, reference)
-      found = %{info: info, beam: beam, uses: used}
+      found = Map.put(compiled, :uses, used)
       {uses, _sources} = show(found, &Map.put(&1, "what", Uses.show(&2)), root, %{})
 
       if used == [] and reference.name != nil and not defined?(info, reference),
@@ -157,29 +140,12 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallers do
   defp macro?(%{name: nil}), do: false
 
   defp macro?(reference) do
-    case own(reference) do
-      {:ok, info, _beam} ->
+    case Compiled.read(reference.module) do
+      {:ok, %{info: info}} ->
         Enum.any?(info.definitions, &(&1.kind == :defmacro and ExternalTerm.name(&1.name) == reference.name))
 
       {:error, _unreadable} ->
         false
-    end
-  end
-
-  defp own(reference) do
-    with {:ok, path, _identity} <- BeamFile.find(reference.module),
-         {:ok, beam} <- BeamFile.read(path),
-         {:ok, chunks} <- BeamFile.chunks(beam),
-         {:ok, info} <- DebugInfo.read(reference.module, chunks) do
-      {:ok, info, path}
-    else
-      {:error, :no_debug_info} ->
-        {:error,
-         "#{Reference.show_module(reference.module)} was compiled without debug information: what it calls is not known"}
-
-      :error ->
-        {:error,
-         "Module not found: no compiled #{Reference.show_module(reference.module)} is there; does the project compile?"}
     end
   end
 
@@ -206,7 +172,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallers do
       text = Source.line(source, use.line)
 
       shown =
-        if text, do: Map.put(shown, "text", text |> String.trim() |> String.slice(0, @max_text)), else: shown
+        if text, do: Map.put(shown, "text", text |> String.trim() |> Shortened.label(@max_text)), else: shown
 
       {decorate.(shown, use), sources}
     end)

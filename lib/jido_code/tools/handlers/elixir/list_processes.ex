@@ -136,27 +136,23 @@ defmodule JidoCode.Tools.Handlers.Elixir.ListProcesses do
       question = question(args, node, filters, scope)
 
       look = fn ->
-        with {:ok, ranking} <- Ranking.run(question, @budget_ms),
-             do: {:ok, answer(ranking, question, args, scope)}
+        case Ranking.run(question, @budget_ms) do
+          {:ok, ranking} -> {:ok, answer(ranking, question, args, scope)}
+          {:error, {:too_many, total}} -> {:error, too_many(total)}
+        end
       end
 
-      case Bounded.run(look, timeout: @timeout_ms, heap_words: @heap_words) do
-        {:ok, {:ok, answer}} ->
-          {:ok, answer}
+      words = %{
+        timeout: "The processes could not be gone through in #{@timeout_ms} ms",
+        too_large: "The processes can't be listed: too much data about them"
+      }
 
-        {:ok, {:error, {:too_many, total}}} ->
-          {:error,
-           "The node has #{total} processes: to go through so many, it must run jido_code_tools itself"}
-
-        {:error, :timeout} ->
-          {:error, {:timeout, "The processes could not be gone through in #{@timeout_ms} ms"}}
-
-        {:error, failure} ->
-          At.raise_lost(failure)
-          {:error, "The processes can't be listed"}
-      end
+      Bounded.answer(look, words, timeout: @timeout_ms, heap_words: @heap_words)
     end
   end
+
+  defp too_many(total),
+    do: "The node has #{total} processes: to go through so many, it must run jido_code_tools itself"
 
   defp question(args, node, filters, scope) do
     %{

@@ -10,7 +10,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
   use JidoCode.Tools.Behaviours.SecureHandler
 
   alias JidoCode.Tools.Introspection.{Bounded, LogRing}
-  alias JidoCode.Tools.{Answers, Operation}
+  alias JidoCode.Tools.{Answers, Operation, Shortened}
 
   @levels ~w(debug info notice warning error critical alert emergency)
 
@@ -105,13 +105,17 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
         &(level?(&1, args["level"]) and newer?(&1, since) and of?(&1, args["process"]) and
             says?(&1, args["text"], regex))
 
-      look = fn -> LogRing.events(args["follow_up"] || 0, args["limit"], keep?) end
-
-      case Bounded.run(look, timeout: @timeout_ms, heap_words: @heap_words) do
-        {:ok, {events, newest}} -> {:ok, answer(events, newest, args)}
-        {:error, :timeout} -> {:error, {:timeout, "Reading the log took too long; a simpler regex is faster"}}
-        {:error, _failure} -> {:error, "The log can't be read"}
+      look = fn ->
+        {events, newest} = LogRing.events(args["follow_up"] || 0, args["limit"], keep?)
+        {:ok, answer(events, newest, args)}
       end
+
+      words = %{
+        timeout: "Reading the log took too long; a simpler regex is faster",
+        too_large: "The log can't be read: too much data"
+      }
+
+      Bounded.answer(look, words, timeout: @timeout_ms, heap_words: @heap_words)
     end
   end
 
@@ -237,7 +241,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
       "time" => time(event.time_us),
       "level" => Atom.to_string(event.level),
       "process" => inspect(event.pid),
-      "text" => cut(event.text)
+      "text" => Shortened.block(event.text, @max_event)
     }
     |> put("where", where(event))
     |> put("application", event.application && Atom.to_string(event.application))
@@ -250,11 +254,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
 
   defp where(%{mfa: {module, function, arity}, place: place}) do
     call = Exception.format_mfa(module, function, arity)
-    with {file, line} <- place, do: "#{call} (#{shorten(file)}:#{line})", else: (nil -> call)
+    with {file, line} <- place, do: "#{call} (#{Path.relative_to_cwd(file)}:#{line})", else: (nil -> call)
   end
-
-  # Compilers write the whole path of the machine that they ran on.
-  defp shorten(file), do: Path.relative_to_cwd(file)
 
   defp time(microseconds) when is_integer(microseconds),
     do:
@@ -264,11 +265,4 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
       |> DateTime.to_iso8601()
 
   defp time(_unknown), do: "?"
-
-  defp cut(text) do
-    case String.length(text) - @max_event do
-      over when over > 0 -> String.slice(text, 0, @max_event) <> "\n... #{over} more characters"
-      _within -> text
-    end
-  end
 end

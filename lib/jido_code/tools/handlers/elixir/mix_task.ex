@@ -17,7 +17,6 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
   use JidoCode.Tools.Behaviours.SecureHandler
 
   alias JidoCode.Tools.{Answers, Command, Deadline, Operation, Project, Workspace}
-  alias JidoCode.Tools.Command.Result
   alias JidoCode.Tools.Handlers.Elixir, as: Facade
   alias JidoCode.Tools.Security.MixPolicy
 
@@ -100,7 +99,11 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
          :ok <- Project.Mix.approve(task, arguments, env, facts) do
       root
       |> Project.Mix.run([task | arguments], context, env: env, deadline: deadline, keep: @keep)
-      |> answer(task, deadline)
+      |> Command.answer(
+        stdout: "output",
+        timed_out: "Mix task timed out: #{task}. It was",
+        timeout: deadline.timeout
+      )
     end
   end
 
@@ -119,11 +122,4 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
   defp may_be_alias(root, denial) do
     if Project.Mix.project?(root), do: :ok, else: {:error, MixPolicy.format(denial)}
   end
-
-  defp answer({:ok, %Result{status: :timeout} = result}, task, deadline),
-    do: {:error, Result.timed_out(result, "Mix task timed out: #{task}. It was", deadline.timeout)}
-
-  defp answer({:ok, %Result{} = result}, _task, _deadline), do: {:ok, Result.report(result, "output")}
-  defp answer({:error, {:locked, text}}, _task, _deadline), do: {:error, text}
-  defp answer({:error, reason}, _task, _deadline), do: {:error, Command.explain(reason)}
 end

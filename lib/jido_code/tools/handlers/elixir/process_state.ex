@@ -114,21 +114,13 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
       deadline = started + timeout - min(div(timeout, 5), 250)
       look = fn -> look(pid, name, %{deadline: deadline, reach: reach, scope: Ownership.scope(context)}) end
 
+      words = %{
+        timeout: "Process #{name} did not let itself be looked at within #{timeout} ms",
+        too_large: "Process #{name} can't be looked at: too much data about it"
+      }
+
       # Only the process_info calls have no timeout of their own; a process that is stuck outside the VM may never answer.
-      case Bounded.run(look, timeout: timeout + @grace_ms) do
-        {:ok, answer} ->
-          answer
-
-        {:error, :timeout} ->
-          {:error, {:timeout, "Process #{name} did not let itself be looked at within #{timeout} ms"}}
-
-        {:error, :too_large} ->
-          {:error, "Process #{name} can't be looked at: too much data about it"}
-
-        {:error, failure} ->
-          At.raise_lost(failure)
-          {:error, {:failed, "its worker ended"}}
-      end
+      Bounded.answer(look, words, timeout: timeout + @grace_ms)
     end
   end
 

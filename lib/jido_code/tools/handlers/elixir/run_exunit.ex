@@ -253,7 +253,6 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
     {if(result.status == :timeout, do: :timeout, else: :ok), report}
   end
 
-  defp answer({:error, {:locked, text}}, _events, _timeout), do: {:error, text}
   defp answer({:error, reason}, _events, _timeout), do: {:error, Command.explain(reason)}
 
   # What stops accidents and cheap fakes. A test runs in the VM that tells of it: one that means to lie can.

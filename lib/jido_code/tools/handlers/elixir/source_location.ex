@@ -13,7 +13,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SourceLocation do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.Introspection.{BeamFile, Bounded, DebugInfo, ExternalTerm, Names, Reference, Source}
+  alias JidoCode.Tools.Introspection.{Bounded, Compiled, ExternalTerm, Reference, Source}
   alias JidoCode.Tools.{Answers, Operation, Workspace}
 
   @timeout_ms 8_000
@@ -62,64 +62,22 @@ defmodule JidoCode.Tools.Handlers.Elixir.SourceLocation do
   def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &locate/2)
 
   defp locate(%{"reference" => text}, context) do
-    with {:ok, reference} <- reference(text),
+    with {:ok, reference} <- Reference.read(text),
          {:ok, root} <- Workspace.root(context) do
-      case Bounded.run(fn -> look(reference, root) end, timeout: @timeout_ms, heap_words: @heap_words) do
-        {:ok, answer} ->
-          answer
+      words = %{
+        timeout: "Reading #{Reference.show(reference)} took too long",
+        too_large: "#{Reference.show(reference)} can't be read: its file is too large"
+      }
 
-        {:error, :timeout} ->
-          {:error, {:timeout, "Reading #{Reference.show(reference)} took too long"}}
-
-        {:error, _failure} ->
-          {:error, "#{Reference.show(reference)} can't be read: its file is too large or damaged"}
-      end
-    else
-      {:error, :project_root_not_found} -> {:error, "The project's folder is not there"}
-      error -> error
-    end
-  end
-
-  defp reference(text) do
-    with :error <- Reference.parse(text) do
-      {:error,
-       "Invalid reference: write a module and what is meant in it: MyApp.Cart, MyApp.Cart.add/2, :lists.map/2, " <>
-         "c:GenServer.init/1, t:Enum.t/0, %MyApp.Cart{}"}
+      Bounded.answer(fn -> look(reference, root) end, words, timeout: @timeout_ms, heap_words: @heap_words)
     end
   end
 
   defp look(reference, root) do
-    with {:ok, module} <- module(reference.module) do
+    with {:ok, module} <- Compiled.read(reference.module) do
       module = Map.put(module, :root, root)
       answer(reference, module, wanted(reference, module.info))
     end
-  end
-
-  defp module(name) do
-    with {:ok, path, _identity} <- BeamFile.find(name),
-         {:ok, beam} <- BeamFile.read(path),
-         {:ok, chunks} <- BeamFile.chunks(beam) do
-      case DebugInfo.read(name, chunks) do
-        {:ok, info} -> {:ok, %{info: info, beam: path}}
-        {:error, :no_debug_info} -> {:error, stripped(name)}
-      end
-    else
-      :error -> {:error, missing(name)}
-    end
-  end
-
-  defp stripped(name) do
-    "#{Reference.show_module(name)} was compiled without debug information, as releases are: its lines are not known. " <>
-      "grep_search finds it by its name"
-  end
-
-  defp missing(name) do
-    loaded? =
-      with {:ok, atom} <- Names.existing(name), do: :erlang.module_loaded(atom), else: (:error -> false)
-
-    if loaded?,
-      do: "#{Reference.show_module(name)} is in memory only: it was made by code that ran, and has no file",
-      else: "Module not found: no compiled #{Reference.show_module(name)} is there; does the project compile?"
   end
 
   # What is meant, as `{kind, entries}`.
@@ -269,7 +227,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SourceLocation do
   defp written(nil, _macro, _root), do: %{}
 
   defp written({file, line}, macro, root) do
-    case module(macro) do
+    case Compiled.read(macro) do
       {:ok, made} ->
         source = Source.find(made.info, file, made.beam, root)
 

@@ -106,20 +106,12 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
     with {:ok, pid} <- Target.find(name, "Supervisor", "supervisor name", reach) do
       look = fn -> look(pid, name, depth, context) end
 
-      case Bounded.run(look, timeout: @deadline_ms + 500, heap_words: @heap_words) do
-        {:ok, answer} ->
-          answer
+      words = %{
+        timeout: "Supervisor #{name} did not let itself be looked at in time",
+        too_large: "Supervisor #{name} can't be looked at: too much data about its children"
+      }
 
-        {:error, :timeout} ->
-          {:error, {:timeout, "Supervisor #{name} did not let itself be looked at in time"}}
-
-        {:error, :too_large} ->
-          {:error, "Supervisor #{name} can't be looked at: too much data about its children"}
-
-        {:error, failure} ->
-          At.raise_lost(failure)
-          {:error, {:failed, "its worker ended"}}
-      end
+      Bounded.answer(look, words, timeout: @deadline_ms + 500, heap_words: @heap_words)
     end
   end
 

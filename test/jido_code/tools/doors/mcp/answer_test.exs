@@ -22,7 +22,7 @@ defmodule JidoCode.Tools.Doors.MCP.AnswerTest do
 
   test "a long error is cut and says by how much" do
     assert %{"text" => text, "error" => true} = Answer.build(call({:error, String.duplicate("é", 12_000)}))
-    assert String.ends_with?(text, "... 2000 more characters")
+    assert String.ends_with?(text, "... 2,000 more characters")
   end
 
   test "a denial says what the server would have to be started with" do

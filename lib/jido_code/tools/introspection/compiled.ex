@@ -1,0 +1,36 @@
+defmodule JidoCode.Tools.Introspection.Compiled do
+  @moduledoc false
+  # A module as it was compiled: its file, and the debug information in it. Nothing is loaded, and no atom is made.
+
+  alias JidoCode.Tools.Introspection.{BeamFile, DebugInfo, Names, Reference}
+
+  @type t :: %{info: DebugInfo.t(), beam: Path.t()}
+
+  @doc "Reads the module with the text `name` (`Elixir.Shop.Cart`, `lists`), or says why its definitions can't be read."
+  @spec read(String.t()) :: {:ok, t()} | {:error, String.t()}
+  def read(name) do
+    with {:ok, path, _identity} <- BeamFile.find(name),
+         {:ok, beam} <- BeamFile.read(path),
+         {:ok, chunks} <- BeamFile.chunks(beam),
+         {:ok, info} <- DebugInfo.read(name, chunks) do
+      {:ok, %{info: info, beam: path}}
+    else
+      {:error, :no_debug_info} -> {:error, stripped(name)}
+      :error -> {:error, missing(name)}
+    end
+  end
+
+  defp stripped(name) do
+    "#{Reference.show_module(name)} was compiled without debug information, as releases are: its lines and calls are not known. " <>
+      "grep_search finds it by its name"
+  end
+
+  defp missing(name) do
+    loaded? =
+      with {:ok, atom} <- Names.existing(name), do: :erlang.module_loaded(atom), else: (:error -> false)
+
+    if loaded?,
+      do: "#{Reference.show_module(name)} is in memory only: it was made by code that ran, and has no file",
+      else: "Module not found: no compiled #{Reference.show_module(name)} is there; does the project compile?"
+  end
+end
