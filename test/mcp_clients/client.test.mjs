@@ -21,6 +21,9 @@ const shop = resolve("shop");
 const calls = JSON.parse(readFileSync(new URL("calls.json", import.meta.url)));
 const named = (tools) => tools.map(({ name }) => name).sort();
 const names = named(calls);
+// The shop's own, which is there once the project runs.
+const own = "low_stock";
+const library = (tools) => tools.filter(({ name }) => name !== own);
 const stderr = openSync("stderr", "a");
 const era = (mode) => ({ versionNegotiation: { mode } });
 
@@ -59,7 +62,7 @@ for (const [title, { Client, Stdio, elicit, options, version, pings, schema }] o
         assert.match(client.getInstructions(), /Elixir/);
         if (version) assert.equal(client.getNegotiatedProtocolVersion(), version);
         const { tools } = await client.listTools();
-        assert.deepEqual(named(tools), names);
+        assert.deepEqual(named(library(tools)), names);
         for (const { inputSchema, annotations } of tools) {
           assert.equal(inputSchema.type, "object");
           const hints = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
@@ -152,7 +155,7 @@ describe("the Inspector", { timeout: 600_000 }, () => {
     test(`finds the schemas fit for every client (${era})`, async () => {
       const { code, stdout, stderr } = await inspect("reader", era, "--method", "tools/list", "--strict", "--format", "json");
       assert.equal(code, 0, stderr);
-      assert.deepEqual(named(JSON.parse(stdout).result.tools), names);
+      assert.deepEqual(named(library(JSON.parse(stdout).result.tools)), names);
       assert.doesNotMatch(stderr, /portability|schema/i);
     });
 

@@ -23,6 +23,8 @@ HERE = Path(__file__).parent
 SHOP = Path("shop").resolve()
 CALLS = json.loads((HERE / "calls.json").read_text())
 NAMES = [call["name"] for call in CALLS]
+# The shop's own, which is there once the project runs.
+OWN = "low_stock"
 READING = ("fetch_elixir_docs", "find_callers", "get_source_location", "grep_search")
 HINTS = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 DENIED = (
@@ -77,10 +79,12 @@ async def eventually(what, seconds=60):
 class Connection:
     """What the tests use of a client."""
 
-    def __init__(self, client, stray):
+    def __init__(self, client, stray, told):
         self.client = client
         # What the SDK could not make anything of.
         self.stray = stray
+        # The methods of the server's notifications.
+        self.told = told
 
     async def tools(self):
         return wire(await self.client.list_tools())["tools"]
@@ -106,16 +110,18 @@ class Checks:
     @asynccontextmanager
     async def connected(self, name, ask=None):
         command, *arguments = shlex.split(Path(f"{name}.command").read_text())
-        stray = []
+        stray, told = [], []
 
         async def take(message):
             if isinstance(message, Exception):
                 stray.append(message)
+            else:
+                told.append(getattr(getattr(message, "root", message), "method", None))
 
         with open("stderr", "a") as stderr:
             transport = stdio_client(StdioServerParameters(command=command, args=arguments), errlog=stderr)
             async with self.connect(transport, take, ask) as client:
-                yield Connection(client, stray)
+                yield Connection(client, stray, told)
         self.assertEqual(stray, [])
 
     async def test_lists_the_tools_while_a_new_copy_compiles(self):
@@ -133,11 +139,28 @@ class Checks:
             self.assertTrue(any("ompiling" in message for message in messages), messages)
 
             self.assertEqual(sorted(tool["name"] for tool in tools), sorted(NAMES))
-            self.assertEqual(await server.tools(), tools)
+            # What the project adds stands behind what was there from the beginning.
+            self.assertEqual((await server.tools())[: len(tools)], tools)
             for tool in tools:
                 self.assertLessEqual(HINTS, tool["annotations"].keys())
                 self.assertTrue(tool["title"] and tool["description"])
                 self.assertEqual(tool["inputSchema"]["type"], "object")
+
+    async def test_hears_of_the_tools_of_the_project_and_calls_them(self):
+        async with self.connected("owner") as server:
+            await self.changed(server)
+            tools = await server.tools()
+            self.assertEqual(tools[-1]["name"], OWN)
+            self.assertEqual(tools[-1]["inputSchema"]["properties"]["at_most"]["default"], 20)
+            result = await server.call(OWN, {"at_most": 12})
+            self.assertFalse(result.get("isError"), text(result))
+            self.assertEqual(result["structuredContent"]["items"], [{"item": "cups", "left": 12}])
+            result = await server.call(OWN, {"at_most": -1})
+            self.assertIn("at_most", text(result))
+
+    async def changed(self, server):
+        """Waits until the client was told that the list of tools has changed."""
+        await eventually(lambda: "notifications/tools/list_changed" in server.told, 120)
 
     async def test_is_read_only_unless_granted_more(self):
         async with self.connected("reader") as server:

@@ -107,12 +107,35 @@ defmodule JidoCode.Tools.Test.McpClient do
         if message["id"] == id and not is_map_key(message, "method") do
           message
         else
-          Process.put({__MODULE__, port, message["id"]}, message)
+          keep(port, message)
           await(client, id, patience)
         end
 
       message ->
         message
+    end
+  end
+
+  # Answers by their ids, notifications in the order in which they came.
+  defp keep(port, %{"method" => method} = message) do
+    key = {__MODULE__, port, {:told, method}}
+    Process.put(key, Process.get(key, []) ++ [message])
+  end
+
+  defp keep(port, message), do: Process.put({__MODULE__, port, message["id"]}, message)
+
+  @doc "The next notification of this kind."
+  def told(%{port: port} = client, method) do
+    key = {__MODULE__, port, {:told, method}}
+
+    case Process.get(key, []) do
+      [message | rest] ->
+        Process.put(key, rest)
+        message
+
+      [] ->
+        keep(port, next(client))
+        told(client, method)
     end
   end
 
@@ -123,7 +146,7 @@ defmodule JidoCode.Tools.Test.McpClient do
         {id, params}
 
       message ->
-        Process.put({__MODULE__, client.port, message["id"]}, message)
+        keep(client.port, message)
         asked(client)
     end
   end

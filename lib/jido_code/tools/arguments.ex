@@ -184,23 +184,41 @@ defmodule JidoCode.Tools.Arguments do
         do: "#{what} than allowed was asked for; applied: #{Enum.join(listed, ", ")}."
   end
 
+  @doc false
+  @spec all_problems([term()]) :: [String.t()]
+  def all_problems(parameters) do
+    names = for %{name: name} <- parameters, do: name
+    twice = Enum.uniq(names -- Enum.uniq(names))
+
+    Enum.flat_map(parameters, &problems/1) ++
+      for(name <- twice, do: "the parameter #{inspect(name, limit: 5)} stands there twice")
+  end
+
   @doc "What is wrong with a parameter of a definition, in sentences."
   @spec problems(term()) :: [String.t()]
   def problems(%{name: name} = parameter) when is_binary(name) do
     for {key, right?, takes} <- [
+          # What clients take as the key of a property.
+          {:name, name =~ ~r/\A[A-Za-z0-9_.-]{1,64}\z/, "1 to 64 letters, digits, _, . and -"},
           {:type, parameter[:type] in @types, "one of #{inspect(@types)}"},
+          {:items, parameter[:items] in [nil | @types], "one of #{inspect(@types)}"},
           {:required, is_boolean(Map.get(parameter, :required, true)), "true or false"},
           {:description, is_binary(parameter[:description]) and parameter[:description] != "", "a text"},
-          {:enum, parameter[:enum] == nil or match?([_ | _], parameter[:enum]), "a list of values"},
+          {:enum, parameter[:enum] == nil or enum?(parameter[:enum]), "a list of texts or numbers"},
+          {:refusal, parameter[:refusal] == nil or is_binary(parameter[:refusal]), "a text"},
           {:minimum, parameter[:minimum] == nil or is_number(parameter[:minimum]), "a number"},
           {:maximum, parameter[:maximum] == nil or is_number(parameter[:maximum]), "a number"},
           {:default, default?(parameter), "a value that the parameter itself takes"}
         ],
         not right?,
-        do: "its parameter #{name}: #{inspect(key)} takes #{takes}, got: #{inspect(parameter[key], limit: 5)}"
+        do:
+          "its parameter #{shown(name)}: #{inspect(key)} takes #{takes}, got: #{inspect(parameter[key], limit: 5)}"
   end
 
   def problems(other), do: ["a parameter is a map with a :name, got: #{inspect(other, limit: 5)}"]
+
+  defp enum?(values),
+    do: match?([_ | _], values) and Enum.all?(values, &(is_binary(&1) or is_number(&1)))
 
   defp default?(%{default: default, type: type} = parameter) when default != nil and type in @types,
     do: match?({:ok, _value}, check_parameter(parameter, %{parameter.name => default}))

@@ -48,11 +48,9 @@ defmodule JidoCode.Tools.Catalog do
   # {default, maximum, whether the handler keeps the time itself}; nils for a tool that is not ours.
   @spec timeout(String.t()) :: {pos_integer() | nil, pos_integer() | nil, boolean()}
   def timeout(name) do
-    with {:ok, definition} <- fetch(name),
-         %{} = parameter <- Definition.time(definition) do
-      {parameter[:default], parameter[:maximum], true}
-    else
-      _other -> {nil, nil, false}
+    case fetch(name) do
+      {:ok, definition} -> Definition.times(definition)
+      :error -> {nil, nil, false}
     end
   end
 
@@ -68,6 +66,11 @@ defmodule JidoCode.Tools.Catalog do
       {Enum.find_index(@families, &(&1 == family)), name}
     end)
   end
+
+  @doc false
+  # The project's.
+  @spec declared() :: [Definition.t()]
+  def declared, do: Enum.reject(definitions(), &own?/1)
 
   @doc false
   # Whether it is one of the library's.

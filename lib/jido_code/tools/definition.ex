@@ -63,7 +63,8 @@ defmodule JidoCode.Tools.Definition do
           required(:launcher?) => boolean(),
           required(:text) => (map() -> String.t()) | nil,
           optional(:rate_limit) => {pos_integer(), pos_integer()},
-          optional(:requires_consent) => boolean()
+          optional(:requires_consent) => boolean(),
+          optional(:offered) => String.t()
         }
 
   @timeout_ms 30_000
@@ -88,8 +89,12 @@ defmodule JidoCode.Tools.Definition do
 
   @doc "The definition of a handler, complete."
   @spec of(module()) :: t()
-  def of(handler) do
-    definition = Map.merge(@defaults, handler.definition())
+  def of(handler), do: complete(handler.definition(), handler)
+
+  @doc false
+  @spec complete(map(), module()) :: t()
+  def complete(definition, handler) do
+    definition = Map.merge(@defaults, definition)
     title = Map.get(definition, :title, definition.name)
 
     definition
@@ -101,6 +106,12 @@ defmodule JidoCode.Tools.Definition do
   defp hints(:looks), do: @looks
   defp hints(:runs), do: @runs
   defp hints(%{} = hints), do: Map.merge(@runs, hints)
+
+  @doc false
+  # Whether it came from a project's VM (`JidoCode.Tools.ProjectVM.Offer`): then it holds what its handler would declare.
+  @spec offered?(term()) :: boolean()
+  def offered?(tool),
+    do: match?(%{offered: _digest, hints: _hints, handler: JidoCode.Tools.ProjectVM.Tool}, tool)
 
   @doc "As a host's own structures take it: name, description, handler and parameters."
   @spec for_host(t()) :: map()
@@ -118,13 +129,24 @@ defmodule JidoCode.Tools.Definition do
   @spec time(map()) :: map() | nil
   def time(definition), do: Enum.find(definition.parameters, &(&1.name == "timeout"))
 
+  @doc false
+  # {default, maximum, whether the handler keeps the time itself}
+  @spec times(map()) :: {pos_integer() | nil, pos_integer() | nil, boolean()}
+  def times(definition) do
+    case time(definition) do
+      nil -> {nil, nil, false}
+      parameter -> {parameter[:default], parameter[:maximum], true}
+    end
+  end
+
   @doc "The parameters as a JSON Schema object, in the part of the language that every client understands."
   @spec schema(t()) :: map()
   def schema(definition) do
     %{
       "type" => "object",
       "properties" => Map.new(definition.parameters, &{&1.name, property(&1)}),
-      "required" => for(parameter <- definition.parameters, parameter.required, do: parameter.name),
+      "required" =>
+        for(parameter <- definition.parameters, Map.get(parameter, :required, true), do: parameter.name),
       "additionalProperties" => false
     }
   end
@@ -178,12 +200,17 @@ defmodule JidoCode.Tools.Definition do
     error -> ["its definition/0 fails: #{Exception.message(error)}"]
   end
 
-  defp problems_of(definition) when is_map(definition) do
+  @doc false
+  @spec problems_of(term()) :: [String.t()]
+  def problems_of(definition)
+
+  def problems_of(definition) when is_map(definition) do
     definition = Map.merge(@defaults, definition)
 
     wrong =
       for {key, right?, takes} <- [
             {:name, &name?/1, "lower-case letters, digits and _, beginning with a letter"},
+            {:title, &(&1 == nil or text?(&1)), "a text"},
             {:description, &text?/1, "a text"},
             {:tier, &Tier.valid?/1, "one of #{inspect(Tier.all())}"},
             {:hints, &hints?/1, ":looks, :runs or a map of booleans"},
@@ -194,10 +221,17 @@ defmodule JidoCode.Tools.Definition do
           not right?.(definition[key]),
           do: "#{inspect(key)} takes #{takes}, got: #{inspect(definition[key], limit: 5)}"
 
-    if wrong == [], do: Enum.flat_map(definition.parameters, &Arguments.problems/1), else: wrong
+    if wrong == [], do: declared(definition) ++ Arguments.all_problems(definition.parameters), else: wrong
   end
 
-  defp problems_of(_other), do: ["its definition/0 returns no map"]
+  def problems_of(_other), do: ["its definition/0 returns no map"]
+
+  defp declared(definition) do
+    case definition |> Map.reject(&match?({_key, nil}, &1)) |> SecureHandler.validate_properties() do
+      :ok -> []
+      {:error, problem} -> [problem]
+    end
+  end
 
   defp name?(name), do: is_binary(name) and name =~ ~r/\A[a-z][a-z0-9_]{0,63}\z/
   defp text?(text), do: is_binary(text) and String.valid?(text) and String.trim(text) != ""

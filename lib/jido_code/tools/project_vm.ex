@@ -18,6 +18,8 @@ defmodule JidoCode.Tools.ProjectVM do
   # A client gives up on a call after 60 seconds, and a call that it gave up on tells it nothing.
   @patience_ms 45_000
   @child_ms 12_000
+  # For ending a tool of the project's whose time is up, and for what it says then.
+  @stopping_ms 1_500
   @child_keep 4_000_000
 
   @doc """
@@ -59,6 +61,21 @@ defmodule JidoCode.Tools.ProjectVM do
 
   def call(vm, definition, _work, args, context), do: ask(vm, definition, args, context)
 
+  @doc "Runs a tool that the project's VM offered; it has `time` milliseconds there."
+  @spec call_tool(t(), Definition.t(), map(), pos_integer(), map()) ::
+          {:ok, map()} | {:error, String.t() | {:timeout, String.t()}}
+  def call_tool(%__MODULE__{} = vm, definition, args, time, context) do
+    Keeper.ask(vm.keeper, %{
+      tool: %{name: definition.name, digest: definition.offered, write?: context[:structured] != true},
+      args: args,
+      context: Map.take(context, [:session_id, :project_root]),
+      # Over there the time is kept, and said in the answer.
+      timeout: time + @stopping_ms,
+      patience: @patience_ms,
+      progress: context[:progress]
+    })
+  end
+
   defp ask(vm, definition, args, context) do
     Keeper.ask(vm.keeper, %{
       handler: definition.handler,
@@ -72,7 +89,7 @@ defmodule JidoCode.Tools.ProjectVM do
 
   @doc "What waiting for the project to start may add to a call's time."
   @spec way_ms(t()) :: pos_integer()
-  def way_ms(%__MODULE__{}), do: @patience_ms + 2_000
+  def way_ms(%__MODULE__{}), do: @patience_ms + @stopping_ms + 2_000
 
   @doc "Ends the project's VM and starts it anew. Answers when it takes questions, or why it does not."
   @spec restart(t(), map()) :: {:ok, String.t()} | {:error, String.t()}

@@ -37,7 +37,7 @@ defmodule JidoCode.Tools.SecureExecutor do
   maximum. With a `:node`, ten seconds more for the way there. A `:timeout` in the context is the host's own affair.
   """
 
-  alias JidoCode.Tools.{Arguments, Call, Catalog, Config, Host, Render, Sessions, Shortened}
+  alias JidoCode.Tools.{Arguments, Call, Catalog, Config, Definition, Host, Render, Sessions, Shortened}
   alias JidoCode.Tools.Security.{AuditLogger, AuditWatch, IsolatedExecutor, Middleware, OutputSanitizer}
 
   # A handler that keeps the time itself answers with what it has; the pipeline waits this much longer before it ends it.
@@ -430,9 +430,9 @@ defmodule JidoCode.Tools.SecureExecutor do
 
   @doc false
   @spec timeout(Call.t()) :: pos_integer()
-  def timeout(%Call{name: name, handler: handler, args: args, context: context}) do
-    {default, maximum, keeps_time?} = Catalog.timeout(name)
-    declared = declared_timeout(handler) || default || @default_timeout_ms
+  def timeout(%Call{args: args, context: context} = call) do
+    {declared, {default, maximum, keeps_time?}} = times(call)
+    declared = declared || default || @default_timeout_ms
 
     asked =
       case args do
@@ -442,6 +442,17 @@ defmodule JidoCode.Tools.SecureExecutor do
 
     min(asked, maximum || @maximum_timeout_ms) + if(keeps_time?, do: @slack_ms, else: 0) +
       way_ms(context[:node])
+  end
+
+  # What a project's VM offered holds it itself, and can't have more than a host's tool.
+  defp times(%Call{tool: tool, name: name, handler: handler}) do
+    if Definition.offered?(tool) do
+      {default, maximum, keeps_time?} = Definition.times(tool)
+      limit = &min(&1 || @maximum_timeout_ms, @maximum_timeout_ms)
+      {limit.(tool.timeout_ms), {default, limit.(maximum), keeps_time?}}
+    else
+      {declared_timeout(handler), Catalog.timeout(name)}
+    end
   end
 
   # What it may take until another VM begins.

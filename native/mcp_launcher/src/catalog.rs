@@ -75,12 +75,13 @@ impl Catalog {
         text
     }
 
-    /// Refuses a name that no tool has.
-    pub fn check(&self, name: &str) -> Result<(), ErrorData> {
-        if self.tools.iter().any(|tool| tool.name == name) {
+    /// Refuses a name that no tool has, of these and of the project's own.
+    pub fn check(&self, name: &str, offered: &[Tool]) -> Result<(), ErrorData> {
+        let all = || self.tools.iter().chain(offered);
+        if all().any(|tool| tool.name == name) {
             return Ok(());
         }
-        let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_ref()).collect();
+        let names: Vec<&str> = all().map(|tool| tool.name.as_ref()).collect();
         let shown: String = name.chars().take(100).collect();
         Err(ErrorData::invalid_params(
             format!("Unknown tool: {shown}. The tools are: {}", names.join(", ")),

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use futures_util::{SinkExt, StreamExt};
+use rmcp::model::Tool;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::net::{UnixListener, UnixStream};
@@ -65,6 +66,12 @@ pub enum FromVm {
     Lock,
     /// It was.
     Unlock,
+    /// The project's own tools, whenever they change: read with care, and none of them named like
+    /// one of this server's.
+    Tools {
+        /// In the order in which they are listed.
+        tools: Vec<Tool>,
+    },
     /// What a running call does.
     Progress {
         /// The call.

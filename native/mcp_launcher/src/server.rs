@@ -3,19 +3,20 @@
 //! The SDK knows both eras of the protocol and chooses by message; this says what is offered, and
 //! takes calls to the VM that runs the tools.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorCode, ErrorData,
     Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
-    ServerCapabilities, ServerConfig,
+    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use security_core::sanitizer::{KnownSecrets, Sanitizer};
 use serde_json::{Map, Value};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +32,8 @@ const MAX_CALLS: usize = 32;
 const PATIENCE: Duration = Duration::from_secs(45);
 /// How deep arguments may nest: what the VM reads, less what they travel in.
 const MAX_DEPTH: usize = 60;
+/// Streams on which a client may listen at once; one is enough.
+const MAX_STREAMS: usize = 8;
 /// How often progress is told.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -51,6 +54,9 @@ pub struct Server {
     asking: Mutex<()>,
     open: Open,
     calls: Semaphore,
+    streams: Semaphore,
+    /// Whether the client of a session of the older era is told of changes.
+    telling: AtomicBool,
     ended: CancellationToken,
 }
 
@@ -72,6 +78,8 @@ impl Server {
             catalog,
             tools,
             calls: Semaphore::new(MAX_CALLS),
+            streams: Semaphore::new(MAX_STREAMS),
+            telling: AtomicBool::new(false),
             ended,
         }
     }
@@ -194,6 +202,14 @@ impl Server {
     }
 }
 
+/// Whether the project's own tools have changed, when they have; false at the end.
+async fn changed(offered: &mut watch::Receiver<Vec<Tool>>, ended: &CancellationToken) -> bool {
+    tokio::select! {
+        changed = offered.changed() => changed.is_ok(),
+        () = ended.cancelled() => false,
+    }
+}
+
 fn ticks() -> tokio::time::Interval {
     let mut tick = tokio::time::interval_at(Instant::now() + TICK, TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -258,7 +274,10 @@ fn gone() -> ErrorData {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed();
+        ServerConfig::new(capabilities.build())
             .with_server_info(self.implementation())
             .with_instructions(self.instructions.clone())
     }
@@ -272,7 +291,55 @@ impl ServerHandler for Server {
             let what = "Unknown cursor: all tools come in one page";
             return Err(ErrorData::invalid_params(what, None));
         }
-        Ok(ListToolsResult::with_all_items(self.catalog.tools.clone()))
+        let mut tools = self.catalog.tools.clone();
+        tools.extend_from_slice(&self.tools.offered().borrow());
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    /// Clients of the older era are told without asking for it.
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if self.telling.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut offered = self.tools.offered();
+        let ended = self.ended.clone();
+        tokio::spawn(async move {
+            while changed(&mut offered, &ended).await {
+                if context.peer.notify_tool_list_changed().await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        _requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(SubscriptionFilter::builder().tools_list_changed().build())
+    }
+
+    /// Those of the newer era open a stream for it.
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let Ok(_stream) = self.streams.try_acquire() else {
+            let what = format!("{MAX_STREAMS} streams are open, which is all that may");
+            return Err(ErrorData::invalid_params(what, None));
+        };
+        if context.accepted().tools_list_changed != Some(true) {
+            context.cancelled().await;
+            return Ok(());
+        }
+        let mut offered = self.tools.offered();
+        loop {
+            tokio::select! {
+                again = changed(&mut offered, &self.ended) => {
+                    if !again || context.sink().notify_tool_list_changed().await.is_err() {
+                        return Ok(());
+                    }
+                }
+                () = context.cancelled() => return Ok(()),
+            }
+        }
     }
 
     async fn call_tool(
@@ -280,7 +347,8 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        self.catalog.check(&request.name)?;
+        self.catalog
+            .check(&request.name, &self.tools.offered().borrow())?;
         let Ok(_running) = self.calls.try_acquire() else {
             let what =
                 format!("{MAX_CALLS} calls are running, which is all that may. Wait for one.");

@@ -30,10 +30,11 @@ const INVALID_PARAMS: i64 = -32602;
 
 /// What this server answers; a request for one of these that the SDK does not recognise has the
 /// wrong parameters.
-const METHODS: [&str; 5] = [
+const METHODS: [&str; 6] = [
     "initialize",
     "ping",
     "server/discover",
+    "subscriptions/listen",
     "tools/call",
     "tools/list",
 ];

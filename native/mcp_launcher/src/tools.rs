@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use rmcp::model::Tool;
 use serde_json::{Map, Value};
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -67,6 +68,7 @@ const SWEEP: Duration = Duration::from_secs(3);
 pub struct Tools {
     requests: mpsc::UnboundedSender<Request>,
     ids: Arc<AtomicU64>,
+    offered: watch::Receiver<Vec<Tool>>,
 }
 
 enum Request {
@@ -140,6 +142,7 @@ impl Tools {
     pub fn start(install: Install, options: Options) -> (Tools, Stopper) {
         let (sender, requests) = mpsc::unbounded_channel();
         let (stop, stopped) = oneshot::channel();
+        let (offer, offered) = watch::channel(Vec::new());
         let mut keeper = Keeper {
             install,
             options,
@@ -147,6 +150,7 @@ impl Tools {
             calls: BTreeMap::new(),
             vm: None,
             rest: Rest::default(),
+            offer,
         };
         let keeper = tokio::spawn(async move {
             keeper.start();
@@ -160,8 +164,15 @@ impl Tools {
         let tools = Tools {
             requests: sender,
             ids: Arc::default(),
+            offered,
         };
         (tools, Stopper { stop, keeper })
+    }
+
+    /// The project's own tools, as they change. Who waits for that hears at once of a list that is
+    /// not the first: it may have been read before.
+    pub fn offered(&self) -> watch::Receiver<Vec<Tool>> {
+        self.offered.clone()
     }
 
     /// Sends a call.
@@ -191,6 +202,7 @@ struct Keeper {
     calls: BTreeMap<u64, Pending>,
     vm: Option<Vm>,
     rest: Rest,
+    offer: watch::Sender<Vec<Tool>>,
 }
 
 /// How long to wait before the VM is started again after ends that it gave no reason for: not once
@@ -357,6 +369,7 @@ impl Keeper {
                 vm.locking = Some(tokio::spawn(lock::take(project)));
             }
             FromVm::Unlock => vm.unlock(),
+            FromVm::Tools { tools } => self.offer(tools),
             FromVm::Progress { id, text } => {
                 if let Some(call) = self.calls.get(&id) {
                     call.doing.send_replace(Doing { begun: true, text });
@@ -368,6 +381,14 @@ impl Keeper {
                 }
             }
         }
+    }
+
+    fn offer(&self, tools: Vec<Tool>) {
+        self.offer.send_if_modified(|offered| {
+            let changed = *offered != tools;
+            *offered = tools;
+            changed
+        });
     }
 
     async fn ended(&mut self, status: io::Result<ExitStatus>) {
@@ -384,6 +405,8 @@ impl Keeper {
         }
         let Some(mut vm) = self.vm.take() else { return };
         vm.unlock();
+        // Nobody knows them any more.
+        self.offer(Vec::new());
         sweep().await;
         tokio::time::sleep(LAST_WORDS).await;
         let unexplained = vm.failed.is_none();

@@ -7,7 +7,7 @@ defmodule JidoCode.Tools.Doors.SessionOptions do
   # | option | meaning | default |
   # |---|---|---|
   # | `--tier TIER` | what the session may do: read_only, write, execute or privileged | read_only |
-  # | `--consent TOOL` | allows one tool whatever its tier; may be given several times, or with several names between commas | none |
+  # | `--consent TOOL` | allows one tool whatever its tier, `project:NAME` for one of the project's own; may be given several times, or with several names between commas | none |
   # | `--session ID` | the session's name in the audit trail and telemetry | by the door |
   # | `--node NAME` | looks at the processes, tables and documentation of a node that already runs, see `JidoCode.Tools.Remote` | this one |
   # | `--cookie-file FILE` | the file with that node's cookie | see `JidoCode.Tools.Remote` |
@@ -20,6 +20,8 @@ defmodule JidoCode.Tools.Doors.SessionOptions do
   alias JidoCode.Tools.Behaviours.SecureHandler
   alias JidoCode.Tools.{Config, Remote}
   alias JidoCode.Tools.Doors.MCP
+
+  @of_project "project:"
 
   @switches [
     tier: :string,
@@ -126,17 +128,31 @@ defmodule JidoCode.Tools.Doors.SessionOptions do
     end
   end
 
+  @doc """
+  How a tool of the project's own is named where one is consented to. No such tool can have the name of one of the library's, but
+  whoever mistypes one of those must not consent to what a project may offer under that name.
+  """
+  @spec of_project(String.t()) :: String.t()
+  def of_project(name), do: @of_project <> name
+
   defp consented(given) do
     tools = Enum.flat_map(given, &if(is_binary(&1), do: String.split(&1, ",", trim: true), else: [&1]))
 
-    case tools -- MCP.Tools.names() do
+    case Enum.reject(tools, &consentable?/1) do
       [] ->
-        {:ok, tools}
+        {:ok, Enum.map(tools, &String.replace_prefix(&1, @of_project, ""))}
 
       [tool | _rest] ->
-        {:error, "--consent takes a tool's name (#{Enum.join(MCP.Tools.names(), ", ")}), got: #{shown(tool)}"}
+        {:error,
+         "--consent takes a tool's name (#{Enum.join(MCP.Tools.names(), ", ")}, or #{of_project("NAME")} for one of the " <>
+           "project's own), got: #{shown(tool)}"}
     end
   end
+
+  defp consentable?(@of_project <> name),
+    do: name =~ ~r/\A[a-z][a-z0-9_]*\z/ and name not in MCP.Tools.names()
+
+  defp consentable?(name), do: name in MCP.Tools.names()
 
   defp remote(opts) do
     belonging = Keyword.take(opts, [:cookie, :cookie_file, :consent_load])

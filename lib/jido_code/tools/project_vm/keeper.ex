@@ -12,10 +12,11 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
   use GenServer, restart: :temporary
 
   alias JidoCode.Tools.Progress
-  alias JidoCode.Tools.ProjectVM.Run
-  alias JidoCode.Tools.ProjectVM.Wire
+  alias JidoCode.Tools.ProjectVM.{Offer, Run, Wire}
   alias JidoCode.Tools.Security.OutputSanitizer
   alias JidoCode.Tools.Shortened
+
+  require Logger
 
   @tick_ms 1_000
   # The handler over there keeps the time; the way there and back takes some more.
@@ -81,7 +82,10 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
       # Questions by number: those that wait for the VM, and those that it has.
       waiting: %{},
       asked: %{},
-      restarting: []
+      restarting: [],
+      # The project's own tools: what it sent and nobody has read yet, and what was read last, with what was refused.
+      offer: nil,
+      tools: {[], []}
     }
 
     {:ok, begin(state)}
@@ -212,7 +216,7 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
       end
     end
 
-    {:noreply, state}
+    {:noreply, if(state.phase == :ready, do: read_offer(state), else: state)}
   end
 
   def handle_info(_message, state), do: {:noreply, state}
@@ -220,9 +224,28 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
   @impl true
   def terminate(_reason, state), do: if(state.vm, do: Run.stop(state.vm, 0))
 
+  # Once a tick, however often it sends them.
+  defp read_offer(%{offer: nil} = state), do: state
+  defp read_offer(state), do: offered(%{state | offer: nil}, Offer.read(state.offer))
+
+  defp offered(%{tools: tools} = state, tools), do: state
+
+  defp offered(state, {tools, refused}) do
+    for why <- refused, do: Logger.warning(why)
+    if state.connection, do: GenServer.cast(state.connection, {:offered, tools})
+    %{state | tools: {tools, refused}}
+  end
+
   defp begin(state) do
     if state.connection, do: GenServer.cast(state.connection, {:lock, self()}), else: send(self(), :locked)
-    %{state | phase: :locking, failed: nil, doing: "waiting for another server that compiles the project"}
+
+    %{
+      state
+      | phase: :locking,
+        failed: nil,
+        offer: nil,
+        doing: "waiting for another server that compiles the project"
+    }
   end
 
   defp hear(%{"type" => "starting", "doing" => doing}, state) when is_binary(doing),
@@ -240,13 +263,15 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
     state
   end
 
+  defp hear(%{"type" => "tools", "tools" => tools}, state) when is_list(tools), do: %{state | offer: tools}
+
   defp hear(%{"type" => "ready"}, %{phase: :starting} = state) do
     for entry <- state.restarting do
       Process.cancel_timer(entry.timer)
       GenServer.reply(entry.from, {:ok, "The project runs, started anew."})
     end
 
-    %{unlock(state) | phase: :ready, ready_at: now(), restarting: []} |> send_waiting()
+    %{unlock(state) | phase: :ready, ready_at: now(), restarting: []} |> read_offer() |> send_waiting()
   end
 
   defp hear(%{"type" => "failed", "why" => why}, state) when is_binary(why),
@@ -285,7 +310,7 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
   defp send_waiting(state) do
     for {id, entry} <- state.waiting do
       Process.cancel_timer(entry.timer)
-      Run.tell(state.vm, {:ask, id, entry.handler, entry.args, entry.context, entry.timeout})
+      Run.tell(state.vm, message(id, entry))
     end
 
     asked =
@@ -295,6 +320,9 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
 
     %{state | waiting: %{}, asked: Map.merge(state.asked, asked)}
   end
+
+  defp message(id, %{tool: tool} = entry), do: {:tool, id, tool, entry.args, entry.context}
+  defp message(id, entry), do: {:ask, id, entry.handler, entry.args, entry.context, entry.timeout}
 
   # Frames that make no sense: nothing it says can be used.
   defp broken(state) do
@@ -328,6 +356,9 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
       unlock(%{state | phase: :down, vm: nil, asked: %{}, ended: if(told?, do: nil, else: {why, explained?})})
 
     state = if explained?, do: %{state | pause: 0, not_before: nil}, else: pause(state)
+
+    # Of a project that ran, the next call of any tool starts it again; one that does not start offers nothing.
+    state = if was == :starting, do: offered(state, {[], []}), else: state
 
     # What was asked while it ended by request waits for the next one.
     if was == :ending and (waiting != %{} or restarting != []) do

@@ -7,9 +7,11 @@ defmodule JidoCode.Tools.ProjectVM.Side do
   # | project | `%{"type" => "starting", "doing" => text}` | what it does on its way |
   # | project | `%{"type" => "compiled"}` | another VM may compile the project now |
   # | project | `%{"type" => "restrict", "secrets" => [text]}` | values to redact |
+  # | project | `%{"type" => "tools", "tools" => [definition]}` | its own tools (`JidoCode.Tools.ProjectVM.Offer`), whenever they change |
   # | project | `%{"type" => "ready"}` | it answers |
   # | project | `%{"type" => "failed", "why" => text}` | it can't, and ends |
   # | tools | `{:ask, id, handler, args, context, timeout}` | run a handler that looks at this VM |
+  # | tools | `{:tool, id, tool, args, context}` | run a tool of its own: `%{name:, digest:, write?:}` |
   # | tools | `{:cancel, id}` | no answer is wanted any more |
   # | project | `%{"type" => "answer", "id" => id, "ok" => result}` | or "error" with a text, or "failure" with a word |
   #
@@ -18,10 +20,14 @@ defmodule JidoCode.Tools.ProjectVM.Side do
 
   use GenServer, restart: :temporary
 
+  alias JidoCode.Tools.Catalog
   alias JidoCode.Tools.Introspection.Freshness
-  alias JidoCode.Tools.ProjectVM.Wire
+  alias JidoCode.Tools.ProjectVM.{Offer, OwnTools, Wire}
   alias JidoCode.Tools.Remote.Service
   alias JidoCode.Tools.Security.{KnownSecrets, OutputSanitizer}
+
+  # How often it looks whether its own tools are still the same: a term that nobody changes is compared in no time.
+  @look_ms 1_000
 
   @doc "Connects. The process lives as long as the channel."
   @spec start(Path.t()) :: {:ok, pid()} | {:error, String.t()}
@@ -42,6 +48,7 @@ defmodule JidoCode.Tools.ProjectVM.Side do
   @spec ready(pid()) :: :ok
   def ready(side) do
     tell(side, %{"type" => "restrict", "secrets" => KnownSecrets.values()})
+    GenServer.cast(side, :offer)
     tell(side, %{"type" => "ready"})
   end
 
@@ -79,7 +86,7 @@ defmodule JidoCode.Tools.ProjectVM.Side do
     Process.flag(:trap_exit, true)
 
     case :gen_tcp.connect({:local, path}, 0, [active: true] ++ Wire.socket_options()) do
-      {:ok, socket} -> {:ok, %{socket: socket, asked: %{}}}
+      {:ok, socket} -> {:ok, %{socket: socket, asked: %{}, tools: nil}}
       {:error, reason} -> {:stop, reason}
     end
   end
@@ -90,7 +97,11 @@ defmodule JidoCode.Tools.ProjectVM.Side do
     {:noreply, state}
   end
 
+  def handle_cast(:offer, state), do: {:noreply, offer(state)}
+
   @impl true
+  def handle_info(:look, state), do: {:noreply, offer(state)}
+
   def handle_info({:tcp, _socket, frame}, state) do
     # From the VM that started this one, and holds all power over it.
     {:noreply, handle(:erlang.binary_to_term(frame), state)}
@@ -119,6 +130,12 @@ defmodule JidoCode.Tools.ProjectVM.Side do
     %{state | asked: Map.put(state.asked, id, pid)}
   end
 
+  defp handle({:tool, id, tool, args, context}, state) do
+    side = self()
+    pid = spawn_link(fn -> send(side, {:answer, id, OwnTools.call(tool, args, context)}) end)
+    %{state | asked: Map.put(state.asked, id, pid)}
+  end
+
   defp handle({:cancel, id}, state) do
     case Map.pop(state.asked, id) do
       {nil, _asked} ->
@@ -128,6 +145,13 @@ defmodule JidoCode.Tools.ProjectVM.Side do
         Process.exit(pid, :kill)
         %{state | asked: asked}
     end
+  end
+
+  defp offer(state) do
+    Process.send_after(self(), :look, @look_ms)
+    tools = Catalog.declared()
+    if tools !== state.tools, do: transmit(state, %{"type" => "tools", "tools" => Offer.write(tools)})
+    %{state | tools: tools}
   end
 
   defp answer(handler, args, context, timeout) do

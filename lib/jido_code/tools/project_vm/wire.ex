@@ -32,14 +32,31 @@ defmodule JidoCode.Tools.ProjectVM.Wire do
     if byte_size(frame) <= @max_frame, do: {:ok, frame}, else: :too_large
   end
 
-  @doc "A result of a tool as plain data: what JSON would make strings of are strings."
+  @doc "Whether the other side takes a term."
+  @spec sendable?(term()) :: boolean()
+  def sendable?(term) do
+    message = %{"term" => [term]}
+    match?({:ok, ^message}, message |> :erlang.term_to_binary() |> decode())
+  end
+
+  @doc """
+  A result of a tool as plain data: what JSON would make strings of are strings, and what is no data is shown as Elixir shows it.
+  """
   @spec plain(term()) :: plain()
-  def plain(term) when is_boolean(term) or is_nil(term) or is_number(term) or is_binary(term), do: term
+  def plain(term) when is_boolean(term) or is_nil(term) or is_number(term), do: term
+  def plain(text) when is_binary(text), do: if(String.valid?(text), do: text, else: inspect(text))
   def plain(term) when is_atom(term), do: Atom.to_string(term)
-  def plain(list) when is_list(list), do: Enum.map(list, &plain/1)
+
+  def plain(list) when is_list(list),
+    do: if(List.improper?(list), do: inspect(list), else: Enum.map(list, &plain/1))
 
   def plain(map) when is_map(map) and not is_struct(map),
-    do: Map.new(map, fn {key, value} -> {to_string(key), plain(value)} end)
+    do: Map.new(map, fn {key, value} -> {key(key), plain(value)} end)
+
+  def plain(other), do: inspect(other)
+
+  defp key(key) when is_atom(key), do: Atom.to_string(key)
+  defp key(key), do: with(key when not is_binary(key) <- plain(key), do: inspect(key))
 
   @doc """
   Reads a frame of the project's VM. Decoding happens in a process of its own, whose memory is bounded.

@@ -19,7 +19,7 @@ defmodule JidoCode.Tools.Security.Middleware do
   """
 
   alias JidoCode.Tools.Behaviours.SecureHandler
-  alias JidoCode.Tools.{Config, Host}
+  alias JidoCode.Tools.{Config, Definition, Host}
   alias JidoCode.Tools.Security.{Core, Native, Permissions, RateLimiter}
   alias JidoCode.Tools.Telemetry
 
@@ -135,7 +135,7 @@ defmodule JidoCode.Tools.Security.Middleware do
     {name, handler} = identify(tool)
     raw_session = Map.get(context, :session_id)
 
-    case properties(handler) do
+    case properties(tool, handler) do
       {:ok, tier, rate, requires_consent} ->
         verdict = decide(which, session_key(raw_session), name, tier, rate, requires_consent, context)
         {name, result(verdict, name, raw_session, context)}
@@ -155,6 +155,11 @@ defmodule JidoCode.Tools.Security.Middleware do
   defp session_key(nil), do: @global
   defp session_key(session) when is_binary(session), do: session
   defp session_key(session), do: inspect(session, limit: 5, printable_limit: 100)
+
+  # What a project's VM offered holds them itself.
+  defp properties(tool, handler) do
+    if Definition.offered?(tool), do: sound(Definition.properties(tool)), else: properties(handler)
+  end
 
   # A handler that was not called yet may not be loaded, and its tier must count all the same.
   defp properties(nil), do: undeclared()
@@ -176,8 +181,12 @@ defmodule JidoCode.Tools.Security.Middleware do
   defp undeclared, do: {:ok, nil, nil, false}
 
   defp declared(handler) do
-    properties = handler.security_properties()
+    sound(handler.security_properties())
+  catch
+    _kind, _reason -> :invalid
+  end
 
+  defp sound(properties) do
     case SecureHandler.validate_properties(properties) do
       :ok ->
         {:ok, properties.tier, Map.get(properties, :rate_limit),
@@ -186,8 +195,6 @@ defmodule JidoCode.Tools.Security.Middleware do
       {:error, _message} ->
         :invalid
     end
-  catch
-    _kind, _reason -> :invalid
   end
 
   defp decide(which, session, name, tier, rate, requires_consent, context) do

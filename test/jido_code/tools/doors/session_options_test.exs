@@ -38,10 +38,19 @@ defmodule JidoCode.Tools.SessionOptionsTest do
     assert %Remote{node: :shop@localhost, domain: :shortnames, consent_load: true} = context.node
   end
 
+  test "a tool of the project's own is consented to under a name that says so" do
+    assert {:ok, %{consented_tools: ["low_stock", "mix_task"]}} =
+             parse(~w(--consent project:low_stock,mix_task))
+  end
+
   test "mistakes are told in words" do
     for {argv, words} <- [
           {~w(--tier root), "--tier takes one of"},
           {~w(--consent everything), "--consent takes a tool's name"},
+          {~w(--consent low_stock), "or project:NAME for one of the project's own"},
+          # It can't be one of the project's.
+          {~w(--consent project:mix_task), "--consent takes a tool's name"},
+          {["--consent", "project:a b"], "--consent takes a tool's name"},
           {["--node", "a b@c"], "--node takes a node's name"},
           {["--node", "x@localhost", "--cookie-file", "/no/such/file"], "can't read the cookie"},
           {["--node", "x@localhost", "--cookie", "two words"], "--cookie holds no cookie"},

@@ -5,7 +5,8 @@ defmodule JidoCode.Tools.Doors.MCP.Answer do
   #
   # Clients cut results at 50,000 characters, or put them aside in a file; the tools' own limit of 30,000 characters lies below that.
 
-  alias JidoCode.Tools.{Answers, Call, JSON, Shortened}
+  alias JidoCode.Tools.{Answers, Call, Definition, JSON, Shortened}
+  alias JidoCode.Tools.Doors.SessionOptions
 
   @max_characters 50_000
   # Clients cut the text of an error earlier.
@@ -57,13 +58,16 @@ defmodule JidoCode.Tools.Doors.MCP.Answer do
   defp structured(_value), do: nil
 
   # What a person does about it is known here, where the session has its options from.
-  defp hint(%Call{reason: {:permission_denied, %{required_tier: tier, tool: tool}}}) do
-    " This server would have to be started with --tier #{tier}, or with --consent #{tool}."
+  defp hint(%Call{reason: {:permission_denied, %{required_tier: tier, tool: tool}}} = call) do
+    " This server would have to be started with --tier #{tier}, or with --consent #{named(call.tool, tool)}."
   end
 
-  defp hint(%Call{reason: {:consent_required, %{tool: tool}}}) do
-    " This server would have to be started with --consent #{tool}."
+  defp hint(%Call{reason: {:consent_required, %{tool: tool}}} = call) do
+    " This server would have to be started with --consent #{named(call.tool, tool)}."
   end
 
   defp hint(_call), do: ""
+
+  defp named(definition, name),
+    do: if(Definition.offered?(definition), do: SessionOptions.of_project(name), else: name)
 end

@@ -21,6 +21,7 @@ defmodule JidoCode.Tools.Doors.MCP.Connection do
   # | VM | `{"type": "failed", "why": text}` | it can't, and ends |
   # | launcher | `{"type": "call", "id": n, "name": text, "arguments": {}, "ask": bool, "said": word}` | run a tool; see below |
   # | launcher | `{"type": "cancel", "id": n}` | end that call; no answer |
+  # | VM | `{"type": "tools", "tools": []}` | the project's own tools, listed after the library's; whenever they change |
   # | VM | `{"type": "progress", "id": n, "text": text}` | what a call does |
   # | VM | `{"type": "lock"}` | let no other server compile this project |
   # | launcher | `{"type": "locked"}` | none will |
@@ -37,7 +38,7 @@ defmodule JidoCode.Tools.Doors.MCP.Connection do
   use GenServer, restart: :temporary
 
   alias JidoCode.Tools.{JSON, SecureExecutor}
-  alias JidoCode.Tools.Doors.MCP.{Answer, Consent, Tools}
+  alias JidoCode.Tools.Doors.MCP.{Answer, Consent, Listing, Tools}
   alias JidoCode.Tools.Security.{AuditWatch, OutputSanitizer}
 
   @doc "Connects to the launcher's socket. The process lives as long as the channel."
@@ -79,8 +80,11 @@ defmodule JidoCode.Tools.Doors.MCP.Connection do
     Process.flag(:trap_exit, true)
 
     case :gen_tcp.connect({:local, path}, 0, [:binary, packet: 4, active: true, send_timeout: 30_000]) do
-      {:ok, socket} -> {:ok, %{socket: socket, context: nil, calls: %{}, lockers: [], consent: Consent.new()}}
-      {:error, reason} -> {:stop, reason}
+      {:ok, socket} ->
+        {:ok, %{socket: socket, context: nil, calls: %{}, lockers: [], offered: [], consent: Consent.new()}}
+
+      {:error, reason} ->
+        {:stop, reason}
     end
   end
 
@@ -95,6 +99,12 @@ defmodule JidoCode.Tools.Doors.MCP.Connection do
   def handle_cast({:send, message}, state) do
     transmit(state, message)
     {:noreply, state}
+  end
+
+  # By the keeper of the project's VM, which has read them with care.
+  def handle_cast({:offered, definitions}, state) do
+    transmit(state, %{"type" => "tools", "tools" => Enum.map(definitions, &Listing.tool/1)})
+    {:noreply, %{state | offered: definitions}}
   end
 
   # One keeper of a project's VM asks, once at a time.
@@ -154,7 +164,7 @@ defmodule JidoCode.Tools.Doors.MCP.Connection do
     connection = self()
     context = Map.put(state.context, :progress, &send(connection, {:progress, id, &1}))
     {consent, context, spoken} = Consent.take(state.consent, message["said"], name, args, context)
-    call = Tools.call(name, args, context)
+    call = Tools.call(name, args, context, state.offered)
     ask? = message["ask"] == true and not Consent.refused?(consent, name, args)
     # Linked, so that it ends with the connection even when that is killed.
     pid = spawn_link(fn -> run(connection, id, call, ask?, spoken) end)

@@ -3,7 +3,8 @@ defmodule JidoCode.Tools.Doors.MCP.Listing do
   # What the MCP server offers, as data.
   #
   # The launcher answers `initialize` and `tools/list` before any VM runs, so this is written to a file beside it when the
-  # library is compiled. It is the same for every connection: what a session may not do is said when it tries.
+  # library is compiled. It is the same for every connection: what a session may not do is said when it tries. A project's own tools
+  # come after these, once its VM has offered them.
 
   alias JidoCode.Tools.Definition
   alias JidoCode.Tools.Doors.MCP.Tools
@@ -12,7 +13,8 @@ defmodule JidoCode.Tools.Doors.MCP.Listing do
   Tools that work inside one running Elixir project: its Mix tasks and tests, its processes, supervisors and ETS tables, its \
   documentation, its code, and commands in its folder. Prefer them to a shell: results are short and bounded, known secrets are \
   redacted, and nothing that a call starts outlives it. All paths are relative to the project. Searches, commands, tests and \
-  documentation work while the project does not compile. A denied call says what is allowed.\
+  documentation work while the project does not compile. Tools of the project's own, if it has any, are listed last while it runs. \
+  A denied call says what is allowed.\
   """
 
   @doc """
@@ -34,7 +36,9 @@ defmodule JidoCode.Tools.Doors.MCP.Listing do
     }
   end
 
-  defp tool(definition) do
+  @doc "One tool, as clients are told of it."
+  @spec tool(Definition.t()) :: %{String.t() => term()}
+  def tool(definition) do
     %{
       "name" => definition.name,
       "title" => definition.title,

@@ -4,7 +4,7 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
   # and with what reach. Composed of nothing that a model words but the call itself, which stands in it with every character
   # visible.
 
-  alias JidoCode.Tools.{Arguments, Call, Config, Deadline, JSON, Project, Workspace}
+  alias JidoCode.Tools.{Arguments, Call, Config, Deadline, Definition, JSON, Project, Workspace}
 
   # Whoever reads must see all of it.
   @max_characters 2_000
@@ -16,7 +16,7 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
   @spec build(Call.t()) :: {:ok, String.t()} | {:error, String.t()} | :none
   def build(%Call{tool: %{hints: _of_ours} = definition} = call) do
     with {:ok, args} <- Arguments.check(definition, call.args),
-         {:ok, what} <- subject(call.name, args, call.context) do
+         {:ok, what} <- subject(call, args) do
       shown = visible(what.shown)
       if String.length(shown) > @max_characters, do: :none, else: {:ok, text(call, what, shown)}
     else
@@ -29,7 +29,7 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
 
   defp text(call, what, shown) do
     """
-    A model asks to run this with #{call.name}, which this session may not use:
+    A model asks to run this with #{called(call)}, which this session may not use:
 
     #{indented(shown)}
 
@@ -37,6 +37,17 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
     #{reach(what.reach)}
     Allow it?\
     """
+  end
+
+  defp called(call) do
+    if Definition.offered?(call.tool), do: "#{call.name}, a tool of the project's own", else: call.name
+  end
+
+  # Its handler is code of the project in the project's VM, whatever it says of itself.
+  defp subject(call, args) do
+    with {:ok, what} <- subject(call.name, args, call.context) do
+      if Definition.offered?(call.tool), do: command(what.shown, what.folder, :all), else: {:ok, what}
+    end
   end
 
   defp indented(text), do: text |> String.split("\n") |> Enum.map_join("\n", &("  " <> &1))
