@@ -62,6 +62,7 @@ defmodule JidoCode.Tools.Definition do
           required(:at_node) => boolean() | :files | :compiled,
           required(:launcher?) => boolean(),
           required(:text) => (map() -> String.t()) | nil,
+          optional(:unavailable) => (map() -> String.t() | nil),
           optional(:rate_limit) => {pos_integer(), pos_integer()},
           optional(:requires_consent) => boolean(),
           optional(:offered) => String.t()

@@ -91,6 +91,10 @@ defmodule JidoCode.Tools.ProjectVM do
   @spec way_ms(t()) :: pos_integer()
   def way_ms(%__MODULE__{}), do: @patience_ms + @stopping_ms + 2_000
 
+  @doc "The release of OTP that it says it runs on; nil while it does not run."
+  @spec otp_release(t()) :: pos_integer() | nil
+  def otp_release(vm), do: Keeper.otp_release(vm.keeper)
+
   @doc "Ends the project's VM and starts it anew. Answers when it takes questions, or why it does not."
   @spec restart(t(), map()) :: {:ok, String.t()} | {:error, String.t()}
   def restart(vm, context), do: Keeper.restart(vm.keeper, @patience_ms, context[:progress])

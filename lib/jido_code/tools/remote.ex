@@ -245,6 +245,19 @@ defmodule JidoCode.Tools.Remote do
   def way_ms(%__MODULE__{}), do: 10_000
 
   @doc false
+  # Of a node that is connected; nothing is connected to find out.
+  @spec otp_release(t()) :: pos_integer() | nil
+  def otp_release(%__MODULE__{node: node}) do
+    with true <- node in Node.list(:connected),
+         {:ok, release} <- RPC.call(node, :erlang, :system_info, [:otp_release], @way_ms),
+         {number, ""} <- Integer.parse(List.to_string(release)) do
+      number
+    else
+      _unknown -> nil
+    end
+  end
+
+  @doc false
   @spec timeout(Definition.t(), map()) :: pos_integer()
   def timeout(definition, args) do
     case args do

@@ -206,13 +206,26 @@ defmodule JidoCode.Tools.SecureExecutor do
     arguments = arguments(call)
 
     case {Middleware.decide_call(call.tool, match?({:ok, _args}, arguments), call.context), arguments} do
-      {{:error, denial}, _arguments} -> decide(call, :blocked, denial, Middleware.format_denial(denial))
+      {{:error, denial}, _arguments} -> denied(call, denial)
       {:ok, {:ok, args}} -> %{call | checked?: true, args: args}
       {:ok, {:error, text}} -> decide(call, :error, :arguments, redacted(text))
     end
   end
 
   def check(call), do: call
+
+  # Nobody is to be asked for what can't be had.
+  defp denied(%Call{tool: %{unavailable: why}, context: context} = call, {kind, _details} = denial)
+       when is_function(why, 1) and kind in [:permission_denied, :consent_required] do
+    case why.(context) do
+      nil -> blocked(call, denial)
+      text -> decide(call, :error, :unavailable, text)
+    end
+  end
+
+  defp denied(call, denial), do: blocked(call, denial)
+
+  defp blocked(call, denial), do: decide(call, :blocked, denial, Middleware.format_denial(denial))
 
   # Of the library's own tools their handlers check them, as others call these too; here it is known before the decision. The
   # project's tools get what was checked.

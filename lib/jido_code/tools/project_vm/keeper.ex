@@ -38,6 +38,10 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
   @spec starting?(pid()) :: boolean()
   def starting?(keeper), do: safely(keeper, :starting?, false)
 
+  @doc "The release of OTP that the project's VM says it runs on; nil while it does not run."
+  @spec otp_release(pid()) :: pos_integer() | nil
+  def otp_release(keeper), do: safely(keeper, :otp_release, nil)
+
   @doc "In a few words, what the project does now."
   @spec state_text(pid()) :: String.t()
   def state_text(keeper), do: safely(keeper, :state_text, "the server is ending")
@@ -75,6 +79,7 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
       doing: "",
       failed: nil,
       ready_at: nil,
+      otp: nil,
       # What is to be told of the last end: {why, unexplained?}
       ended: nil,
       pause: 0,
@@ -94,6 +99,7 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
   @impl true
   def handle_call(:ready?, _from, state), do: {:reply, state.phase == :ready, state}
   def handle_call(:starting?, _from, state), do: {:reply, state.phase != :down, state}
+  def handle_call(:otp_release, _from, state), do: {:reply, if(state.phase == :ready, do: state.otp), state}
   def handle_call(:state_text, _from, state), do: {:reply, describe(state), state}
 
   def handle_call({:ask, question}, {pid, _tag} = from, state) do
@@ -265,13 +271,15 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
 
   defp hear(%{"type" => "tools", "tools" => tools}, state) when is_list(tools), do: %{state | offer: tools}
 
-  defp hear(%{"type" => "ready"}, %{phase: :starting} = state) do
+  defp hear(%{"type" => "ready"} = message, %{phase: :starting} = state) do
     for entry <- state.restarting do
       Process.cancel_timer(entry.timer)
       GenServer.reply(entry.from, {:ok, "The project runs, started anew."})
     end
 
-    %{unlock(state) | phase: :ready, ready_at: now(), restarting: []} |> read_offer() |> send_waiting()
+    %{unlock(state) | phase: :ready, ready_at: now(), otp: release(message["otp"]), restarting: []}
+    |> read_offer()
+    |> send_waiting()
   end
 
   defp hear(%{"type" => "failed", "why" => why}, state) when is_binary(why),
@@ -298,6 +306,9 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
     do: {:error, "The answer of the project's VM is too large. Ask for less."}
 
   defp answer(_other), do: {:error, "The project's VM could not do it: its side of the call failed"}
+
+  defp release(<<ten, one>>) when ten in ?0..?9 and one in ?0..?9, do: (ten - ?0) * 10 + one - ?0
+  defp release(_other), do: nil
 
   # An end that nobody was told of is told with the first answer after it.
   defp with_news({:ok, result}, {why, false}) do

@@ -8,7 +8,7 @@ defmodule JidoCode.Tools.ProjectVM.Side do
   # | project | `%{"type" => "compiled"}` | another VM may compile the project now |
   # | project | `%{"type" => "restrict", "secrets" => [text]}` | values to redact |
   # | project | `%{"type" => "tools", "tools" => [definition]}` | its own tools (`JidoCode.Tools.ProjectVM.Offer`), whenever they change |
-  # | project | `%{"type" => "ready"}` | it answers |
+  # | project | `%{"type" => "ready", "otp" => release}` | it answers |
   # | project | `%{"type" => "failed", "why" => text}` | it can't, and ends |
   # | tools | `{:ask, id, handler, args, context, timeout}` | run a handler that looks at this VM |
   # | tools | `{:tool, id, tool, args, context}` | run a tool of its own: `%{name:, digest:, write?:}` |
@@ -49,7 +49,7 @@ defmodule JidoCode.Tools.ProjectVM.Side do
   def ready(side) do
     tell(side, %{"type" => "restrict", "secrets" => KnownSecrets.values()})
     GenServer.cast(side, :offer)
-    tell(side, %{"type" => "ready"})
+    tell(side, %{"type" => "ready", "otp" => System.otp_release()})
   end
 
   @spec failed(pid(), String.t()) :: :ok

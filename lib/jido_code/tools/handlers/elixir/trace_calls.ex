@@ -20,6 +20,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.TraceCalls do
   @grace_ms 3_000
   @heap_words 16_000_000
   @max_characters 24_000
+  @least_otp 27
 
   @impl true
   def definition do
@@ -35,6 +36,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.TraceCalls do
       event: {:elixir, :trace_calls},
       label: {:argument, "reference"},
       at_node: true,
+      # Told before a person is asked to allow it.
+      unavailable: &unavailable/1,
       description:
         "Watch calls of one function of the project in the running system: process, arguments, result or exception, and time. Ends " <>
           "after count calls or timeout milliseconds, whichever is first, and by itself when the function is called too often. Needs " <>
@@ -116,9 +119,19 @@ defmodule JidoCode.Tools.Handlers.Elixir.TraceCalls do
         :ok
 
       true ->
-        {:error,
-         "Tracing takes OTP 27 or newer, whose trace sessions disturb nobody else's; this is OTP #{System.otp_release()}"}
+        {:error, too_old(System.otp_release())}
     end
+  end
+
+  defp unavailable(%{node: %place{} = node}) do
+    release = place.otp_release(node)
+    if release != nil and release < @least_otp, do: too_old(release)
+  end
+
+  defp unavailable(_context), do: if(not CallTrace.available?(), do: too_old(System.otp_release()))
+
+  defp too_old(release) do
+    "Tracing takes OTP #{@least_otp} or newer, whose trace sessions disturb nobody else's; this is OTP #{release}"
   end
 
   defp reference(text) do

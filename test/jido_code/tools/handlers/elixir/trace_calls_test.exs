@@ -149,9 +149,16 @@ defmodule JidoCode.Tools.Handlers.Elixir.TraceCallsTest do
     end
   end
 
-  test "takes a person's consent, whatever the tier" do
-    context = %{session_id: "trace-#{System.unique_integer([:positive])}", granted_tier: :privileged}
-    assert {:error, text} = SecureExecutor.call("trace_calls", %{"reference" => @till <> ".add/2"}, context)
-    assert text =~ "onsent"
+  test "takes a person's consent, whatever the tier, and says first when it can't be had" do
+    for tier <- [:privileged, :read_only] do
+      context = %{session_id: "trace-#{System.unique_integer([:positive])}", granted_tier: tier}
+      call = SecureExecutor.new("trace_calls", %{"reference" => @till <> ".add/2"}, context)
+      assert %{status: status, result: {:error, text}} = SecureExecutor.execute(call)
+
+      # What is blocked is asked about, an error is not.
+      if CallTrace.available?(),
+        do: assert({status, text =~ ~r/onsent/} == {:blocked, true}),
+        else: assert({status, text =~ "takes OTP 27"} == {:error, true})
+    end
   end
 end
