@@ -9,6 +9,7 @@ use security_core::sanitizer::{KnownSecrets, Sanitizer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 /// How much is kept.
 const KEPT: usize = 4 * 1024;
@@ -25,8 +26,8 @@ pub struct Output {
 }
 
 impl Output {
-    /// Follows a pipe until its last writer closes it.
-    pub fn follow(reader: OwnedFd) -> std::io::Result<Output> {
+    /// Follows a pipe until its last writer closes it. The task ends when all of it is passed on.
+    pub fn follow(reader: OwnedFd) -> std::io::Result<(Output, JoinHandle<()>)> {
         let mut reader = pipe::Receiver::from_owned_fd(reader)?;
         let output = Output::default();
         let copy = output.clone();
@@ -38,7 +39,7 @@ impl Output {
                 let _ = pass_on.try_send(buffer[..read].to_vec());
             }
         });
-        tokio::spawn(async move {
+        let passing_on = tokio::spawn(async move {
             let mut stderr = tokio::io::stderr();
             while let Some(chunk) = chunks.recv().await {
                 // Nobody there to read it: the end is kept all the same.
@@ -46,7 +47,7 @@ impl Output {
                 let _ = stderr.flush().await;
             }
         });
-        Ok(output)
+        Ok((output, passing_on))
     }
 
     fn keep(&self, bytes: &[u8]) {

@@ -245,6 +245,8 @@ struct Vm {
     doing: String,
     failed: Option<String>,
     output: Output,
+    /// Ends when what was printed is passed on.
+    passing_on: JoinHandle<()>,
 }
 
 enum Link {
@@ -460,8 +462,12 @@ impl Keeper {
                 let _ = vm.child.start_kill();
                 let _ = vm.child.wait().await;
             }
+            sweep().await;
+            // The last lines too, where somebody reads them.
+            let _ = tokio::time::timeout(SETTLE, vm.passing_on).await;
+        } else {
+            sweep().await;
         }
-        sweep().await;
     }
 }
 
@@ -549,6 +555,8 @@ impl Vm {
         })?;
         // The writing ends go with the command: the pipe is over when the VM and its children are.
         drop(command);
+        let (output, passing_on) =
+            Output::follow(reader.into()).map_err(|error| error.to_string())?;
         Ok(Vm {
             child,
             started: Instant::now(),
@@ -558,7 +566,8 @@ impl Vm {
             ready: false,
             doing: "starting the tools".to_owned(),
             failed: None,
-            output: Output::follow(reader.into()).map_err(|error| error.to_string())?,
+            output,
+            passing_on,
         })
     }
 

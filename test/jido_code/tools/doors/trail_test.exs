@@ -2,12 +2,13 @@ defmodule JidoCode.Tools.Doors.TrailTest do
   # The trail belongs to a whole VM, so each test has one of its own.
   use ExUnit.Case, async: false
 
-  import JidoCode.Tools.Test.CommandProcesses, only: [eventually: 1]
+  import ExUnit.CaptureIO
+  import JidoCode.Tools.Test.CommandProcesses, only: [alive?: 1, eventually: 1]
 
   alias JidoCode.Tools.Doors.Trail
   alias JidoCode.Tools.SecureExecutor
   alias JidoCode.Tools.Security.{AuditLogger, AuditTrail, Core}
-  alias JidoCode.Tools.Test.{Peers, Tree}
+  alias JidoCode.Tools.Test.{McpClient, MixProject, Peers, Tree}
 
   @moduletag timeout: 120_000
   @key "a key of the trail test's own"
@@ -137,6 +138,48 @@ defmodule JidoCode.Tools.Doors.TrailTest do
     end)
 
     assert catch_error(vm!(file))
+  end
+
+  test "the head is said at the end of a session, and the key's file is all that verifying takes", %{
+    trail: file
+  } do
+    root = MixProject.new!()
+    state = Tree.new!(%{})
+
+    client =
+      McpClient.start!(root, ["--audit-file", file, "--no-start"],
+        env: [{~c"XDG_STATE_HOME", to_charlist(state)}]
+      )
+
+    McpClient.initialize(client)
+    assert {:ok, _text} = McpClient.tool(client, "grep_search", %{"pattern" => "Sample"})
+    McpClient.leave(client)
+    eventually(fn -> not alive?(client.pid) end)
+
+    [_line, head] = Regex.run(~r/^audit trail #{Regex.escape(file)}: head (\w+)$/m, File.read!(client.log))
+    key = Path.join(state, "jido_code_tools/audit.key")
+    assert verified(file, key) == {0, "2 entries, unchanged. The head is #{head}\n"}
+
+    other = Path.join(state, "other.key")
+    File.write!(other, String.duplicate("k", 32))
+    assert {1, told} = verified(file, other)
+    assert told =~ "All is well up to entry 0"
+    assert {1, told} = verified(file, Path.join(state, "none.key"))
+    assert told =~ "the key can't be read: not_found"
+  end
+
+  defp verified(file, key) do
+    with_io(:stderr, fn ->
+      with_io(fn ->
+        try do
+          Mix.Tasks.Jido.Audit.run(["verify", file, "--key-file", key])
+          0
+        catch
+          :exit, {:shutdown, status} -> status
+        end
+      end)
+    end)
+    |> then(fn {{status, out}, err} -> {status, out <> err} end)
   end
 
   test "--follow shows what is written from then on", %{trail: file} do
