@@ -39,7 +39,8 @@ defmodule JidoCode.Tools.Project.Line do
     case Workspace.resolve(root, folder) do
       {:ok, %{directory?: true, relative: relative}} -> {:ok, relative}
       {:ok, _other} -> {:error, "working_directory is not a folder: #{folder}"}
-      {:error, {_kind, text}} -> {:error, "working_directory must be inside the project: #{text}"}
+      {:error, {:outside, _text}} -> {:error, "working_directory must be inside the project: #{folder}"}
+      {:error, {_kind, text}} -> {:error, "working_directory can't be used: #{text}"}
     end
   end
 

@@ -11,6 +11,7 @@ use super::scan::{Matched, More};
 use super::word::Word;
 use super::{Command, Denial, DenialKind, List, MixCall, Network, Place, Result};
 use crate::mix_policy::MixPolicy;
+use crate::path_boundary::lexical;
 use Kind::{AnyWithPathsChecked, Name, Number, PlainWithPathsChecked};
 
 const READ: Kind = Kind::Path(PathMode::Read);
@@ -315,6 +316,22 @@ fn make() -> CommandGrammar {
         .networked()
 }
 
+/// A path in the project as it is told from the working directory: the Mix policy knows no root.
+fn from_here<'a>(text: &'a str, place: Place<'_>) -> &'a str {
+    let inside = place
+        .root
+        .filter(|_| text.starts_with('/'))
+        .and_then(|root| lexical::strip_root(text, root));
+    match inside {
+        None => text,
+        Some("") if place.cwd.is_empty() => ".",
+        Some(inside) if place.cwd.is_empty() => inside,
+        Some(inside) => lexical::strip_root(inside, place.cwd)
+            .filter(|below| !below.is_empty())
+            .unwrap_or(text),
+    }
+}
+
 /// `mix` has its own policy. A pattern is handed over as typed: Mix reads patterns itself.
 pub(super) fn mix(
     policy: &MixPolicy,
@@ -330,7 +347,10 @@ pub(super) fn mix(
             .with_argument(word.text())
             .of_command("mix"));
     }
-    let texts: Vec<String> = words.iter().map(|word| word.text().to_owned()).collect();
+    let texts: Vec<String> = words
+        .iter()
+        .map(|word| from_here(word.text(), place).to_owned())
+        .collect();
     let mut command = Command::new(place);
     command.argv = texts.iter().cloned().map(Word::Literal).collect();
     command.network = Network::All;

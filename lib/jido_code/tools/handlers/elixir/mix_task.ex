@@ -88,12 +88,13 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
   def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &run/2)
 
   defp run(%{"task" => task} = args, context) do
-    arguments = args["args"] || []
+    place = Workspace.root(context)
+    arguments = inside(args["args"] || [], place)
     env = args["env"] || "dev"
     deadline = Deadline.new(args["timeout"], @default_timeout, @max_timeout)
 
     with {:ok, unlisted} <- plausible(task, arguments, env),
-         {:ok, root} <- Workspace.root(context),
+         {:ok, root} <- place,
          :ok <- may_be_alias(root, unlisted),
          {:ok, facts} <- Project.Mix.facts(root, env, deadline),
          :ok <- Project.Mix.approve(task, arguments, env, facts) do
@@ -106,6 +107,10 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
       )
     end
   end
+
+  # Mix runs in the project's folder, and its policy takes no absolute path.
+  defp inside(arguments, {:ok, root}), do: Enum.map(arguments, &String.replace_prefix(&1, root <> "/", ""))
+  defp inside(arguments, {:error, _no_root}), do: arguments
 
   # What no alias can make right is refused before a child is started to ask for the aliases. A task that is on no list may be
   # one; its denial comes along.
