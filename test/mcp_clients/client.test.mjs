@@ -1,7 +1,8 @@
 // The MCP server as the official TypeScript SDKs and the Inspector's command line see it.
 //
-// Runs in the folder that script/mcp_clients makes: shop/ is the project; reader.json and owner.json are what
-// `mix jido.mcp.config` prints for a server without grants and for one that may do everything.
+// Runs in the folder that script/mcp_clients makes: shop/ is the project; reader.json, hasty.json and owner.json are
+// what `mix jido.mcp.config` prints for a server without grants, for one that waits a second for an answer, and for one that may do
+// everything.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -136,6 +137,31 @@ for (const [title, { Client, Stdio, elicit, options, version, pings, schema }] o
         assert.deepEqual(await run("ls lib", { action: "cancel" }), [false, "shop\n"]);
         assert.equal(asked.length, 4);
       }, ask);
+    });
+
+    test("takes an answer that comes too late for a no", async () => {
+      // The server waits for one second.
+      const ask = () => sleep(1_500, { action: "accept", content: { answer: "once" } });
+      await connected("hasty", async ({ call }) => {
+        assert.match(text(await call("bash_execute", { command: "ls lib" })), /asked, and did not answer\.$/);
+        assert.ok(!(await call("grep_search", { pattern: "tea" })).isError);
+      }, ask);
+    });
+
+    test("may leave while it is asked", async () => {
+      let call;
+      let tell;
+      const asked = new Promise((resolve) => (tell = resolve));
+      const ask = () => {
+        tell();
+        return new Promise(() => {});
+      };
+      await connected("reader", async (server) => {
+        call = server.call("bash_execute", { command: "ls lib" });
+        call.catch(() => {});
+        await asked;
+      }, ask);
+      await assert.rejects(call);
     });
 
     test("goes on beside a long call, and ends it by cancelling", () =>

@@ -1,7 +1,8 @@
 """The MCP server as the official Python SDK sees it. Both of its generations take this file, each in an environment of its own.
 
-Runs in the folder that script/mcp_clients makes: shop/ is the project; reader.command and owner.command hold what
-`mix jido.mcp.config` prints for a server without grants and for one that may do everything.
+Runs in the folder that script/mcp_clients makes: shop/ is the project; reader.command, hasty.command and owner.command hold
+what `mix jido.mcp.config` prints for a server without grants, for one that waits a second for an answer, and for one that may do
+everything.
 """
 
 import asyncio
@@ -272,6 +273,33 @@ class Checks:
             self.assertEqual(await call("ls -d lib", "accept", "for this session"), (False, "lib\n"))
             self.assertEqual(await call("ls lib", "cancel", None), (False, "shop\n"))
             self.assertEqual(len(asked), 5)
+
+    async def test_takes_an_answer_that_comes_too_late_for_a_no(self):
+        async def ask(_context, _params):
+            # The server waits for one second.
+            await asyncio.sleep(1.5)
+            return ElicitResult(action="accept", content={"answer": "once"})
+
+        async with self.connected("hasty", ask) as server:
+            await server.started()
+            result = await server.call("bash_execute", {"command": "ls lib"})
+            self.assertEqual(text(result), DENIED + "did not answer.")
+            # The session is none the worse for it.
+            await server.started()
+
+    async def test_may_leave_while_it_is_asked(self):
+        asked = asyncio.Event()
+
+        async def ask(_context, _params):
+            asked.set()
+            await asyncio.Event().wait()
+
+        async with self.connected("reader", ask) as server:
+            await server.started()
+            call = asyncio.create_task(server.call("bash_execute", {"command": "ls lib"}))
+            await asyncio.wait_for(asked.wait(), 60)
+            call.cancel()
+            await asyncio.wait([call])
 
     async def test_keeps_connections_apart(self):
         async with self.connected("owner") as one, self.connected("owner") as other:

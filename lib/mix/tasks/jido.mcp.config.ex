@@ -27,6 +27,7 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
     * `--repository` - where the project is a part of a git repository, commands read and write all of it; else git lines that
       change more than the project are refused
     * `--ask WHEN` - `denied` (default): a denied call asks the person at the client, where the client can ask; `never`
+    * `--ask-seconds N` - how long a question waits for its answer, 1 to 600; default 45, as most clients give up on a call after 60
     * `--fence FENCE` - `required` (default): nothing runs where this machine gives no whole fence; `best-effort`: as far as it can;
       `off`. See `mix jido.doctor`
     * `--config FILE` - the library's configuration for the server, as `config :jido_code_tools` in a file outside the project
@@ -131,7 +132,7 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
 
   defp beneath?(path, folder), do: String.starts_with?(path <> "/", folder <> "/")
 
-  # A client started from a desktop has not the PATH of this shell.
+  # A client started from a desktop does not have the PATH of this shell.
   defp path do
     folders = "PATH" |> System.get_env("") |> String.split(":", trim: true)
     # The VM puts folders of its own before what it was started with; what lies there goes with its version.

@@ -21,8 +21,6 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-/// How long a person has: clients give up on a call after 60 seconds.
-pub const PATIENCE: Duration = Duration::from_secs(45);
 /// Names the question in an answer that wants input.
 const NAME: &str = "consent";
 
@@ -121,12 +119,13 @@ struct Question {
 }
 
 impl Open {
-    /// An answer that wants input; `None` while another question is open.
+    /// An answer that wants input, within `patience`; `None` while another question is open.
     pub fn ask(
         &self,
         question: &str,
         name: &str,
         arguments: &Map<String, Value>,
+        patience: Duration,
     ) -> Option<InputRequiredResult> {
         let mut open = self.lock();
         let now = Instant::now();
@@ -145,7 +144,7 @@ impl Open {
             handle: handle.clone(),
             name: name.to_owned(),
             arguments: arguments.clone(),
-            until: now + PATIENCE,
+            until: now + patience,
         });
         Some(InputRequiredResult::new(Some(requests), Some(handle)))
     }
@@ -187,6 +186,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
+    const PATIENCE: Duration = Duration::from_secs(45);
+
     fn arguments(command: &str) -> Map<String, Value> {
         Map::from_iter([("command".to_owned(), json!(command))])
     }
@@ -218,7 +219,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_question_serves_once_for_its_call_and_for_a_while() {
         let open = Open::default();
-        let ask = |command| open.ask("Run?", "bash_execute", &arguments(command));
+        let ask = |command| open.ask("Run?", "bash_execute", &arguments(command), PATIENCE);
         let yes = responses(json!({"action": "accept", "content": {"answer": "once"}}));
         let redeem = |handle: &str, name, command| {
             open.redeem(handle, Some(&yes), name, &arguments(command))

@@ -78,7 +78,7 @@ fn start(options: Options) -> Result<ExitCode, String> {
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    let ask = session.ask;
+    let ask = options.ask.then_some(options.patience);
     let code = runtime.block_on(async {
         let (tools, vm) = Tools::start(install, options);
         let ended = CancellationToken::new();

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::fence::Wanted;
 
@@ -12,8 +13,13 @@ usage: jido_mcp [--project FOLDER] [--path FOLDERS] [options of the session]
   --project FOLDER  the Mix project to serve; default: the current folder
   --path FOLDERS    put before PATH, for clients that don't have mix, elixir and erl on theirs
   --ask WHEN        denied (default): a denied call asks the person at the client, where that can be done; never
+  --ask-seconds N   how long a question waits for its answer, 1 to 600; default: 45, as clients give up after 60
 
 `mix jido.mcp.config` prints the whole command for a project.";
+
+/// How long a person has for an answer, unless the command line says another time: clients give up
+/// on a call after 60 seconds.
+const PATIENCE: Duration = Duration::from_secs(45);
 
 /// What this program was asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,6 +30,8 @@ pub struct Options {
     pub path: Option<String>,
     /// Whether a denied call may ask the person at the client.
     pub ask: bool,
+    /// How long a person has for an answer.
+    pub patience: Duration,
     /// Everything else: tier, consents and the like are understood, and checked, by the VM that
     /// runs the tools.
     pub serve: Vec<String>,
@@ -36,12 +44,14 @@ impl Options {
         let mut project = None;
         let mut path = None;
         let mut ask = true;
+        let mut patience = PATIENCE;
         let mut serve = Vec::new();
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--project" => project = Some(value("--project", arguments.next())?),
                 "--path" => path = Some(value("--path", arguments.next())?),
                 "--ask" => ask = asking(&value("--ask", arguments.next())?)?,
+                "--ask-seconds" => patience = seconds(&value("--ask-seconds", arguments.next())?)?,
                 _ => serve.push(argument),
             }
         }
@@ -61,6 +71,7 @@ impl Options {
             project,
             path,
             ask,
+            patience,
             serve,
         })
     }
@@ -133,6 +144,15 @@ fn asking(given: &str) -> Result<bool, String> {
     }
 }
 
+fn seconds(given: &str) -> Result<Duration, String> {
+    given
+        .parse()
+        .ok()
+        .filter(|seconds| (1..=600).contains(seconds))
+        .map(Duration::from_secs)
+        .ok_or_else(|| format!("--ask-seconds takes a whole number from 1 to 600, got: {given}"))
+}
+
 fn value(option: &str, given: Option<String>) -> Result<String, String> {
     given
         .filter(|value| !value.is_empty())
@@ -158,6 +178,9 @@ mod tests {
         assert_eq!(options.path.as_deref(), Some("/a:/b"));
         assert_eq!(options.serve, ["--tier", "write"]);
         assert!(options.ask);
+        assert_eq!(options.patience, Duration::from_secs(45));
+        let patient = parse(&["--project", project, "--ask-seconds", "600"]).unwrap();
+        assert_eq!(patient.patience, Duration::from_secs(600));
     }
 
     #[test]
@@ -188,6 +211,10 @@ mod tests {
         assert_eq!(more.tier, "execute");
         assert_eq!(more.consented, ["a", "b", "c"]);
         assert!(!more.ask);
+        for seconds in ["0", "601", "1.5", "-1", "soon"] {
+            let refused = session(&["--ask-seconds", seconds]).unwrap_err();
+            assert!(refused.contains("from 1 to 600"), "{refused}");
+        }
         assert!(
             session(&["--ask", "always"])
                 .unwrap_err()

@@ -48,8 +48,8 @@ pub struct Server {
     catalog: Catalog,
     tools: Tools,
     instructions: String,
-    /// Whether a denied call may ask the person at the client.
-    ask: bool,
+    /// How long a person at the client has who is asked about a denied call; `None`: nobody is.
+    ask: Option<Duration>,
     /// Held while a person is asked.
     asking: Mutex<()>,
     open: Open,
@@ -61,13 +61,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// `instructions` are what a client is told at its start, `ask` whether a denied call may ask
-    /// the person there. `ended` is cancelled when the client is gone.
+    /// `instructions` are what a client is told at its start, `ask` how long a person has who
+    /// is asked about a denied call. `ended` is cancelled when the client is gone.
     pub fn new(
         catalog: Catalog,
         tools: Tools,
         instructions: String,
-        ask: bool,
+        ask: Option<Duration>,
         ended: CancellationToken,
     ) -> Server {
         Server {
@@ -108,7 +108,7 @@ impl Server {
                 }
             }
         };
-        let way = Way::of(context, modern).filter(|_| self.ask);
+        let way = Way::of(context, modern).zip(self.ask);
         let work = Work {
             ask: way.is_some() && said.is_none(),
             name,
@@ -120,14 +120,17 @@ impl Server {
             Err(why) => return failure(why).into(),
         };
         match (&answer.question, way) {
-            (Some(question), Some(Way::Answer)) => {
-                match self.open.ask(question, &work.name, &work.arguments) {
+            (Some(question), Some((Way::Answer, patience))) => {
+                match self
+                    .open
+                    .ask(question, &work.name, &work.arguments, patience)
+                {
                     Some(wanted) => wanted.into(),
                     None => failure(format!("{} {BUSY}", answer.text)).into(),
                 }
             }
-            (Some(question), Some(Way::Request)) => {
-                let said = Some(self.asked(question, context, start).await);
+            (Some(question), Some((Way::Request, patience))) => {
+                let said = Some(self.asked(question, context, start, patience).await);
                 let again = Work {
                     said,
                     ask: false,
@@ -146,8 +149,9 @@ impl Server {
         question: &str,
         context: &RequestContext<RoleServer>,
         start: Instant,
+        patience: Duration,
     ) -> Said {
-        let deadline = start + consent::PATIENCE;
+        let deadline = start + patience;
         let asking = async {
             let Ok(_turn) = tokio::time::timeout_at(deadline, self.asking.lock()).await else {
                 return Said::Unanswered;

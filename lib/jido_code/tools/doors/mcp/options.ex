@@ -10,6 +10,7 @@ defmodule JidoCode.Tools.Doors.MCP.Options do
     read: :keep,
     repository: :boolean,
     ask: :string,
+    ask_seconds: :integer,
     fence: :string,
     config: :string,
     audit_file: :string
@@ -36,6 +37,7 @@ defmodule JidoCode.Tools.Doors.MCP.Options do
   def configuration(opts, root) do
     with {:ok, fence} <- fence(Keyword.get(opts, :fence)),
          :ok <- ask(Keyword.get(opts, :ask, "denied")),
+         :ok <- ask_seconds(opts[:ask_seconds]),
          {:ok, trail} <- trail(opts[:audit_file], root),
          {:ok, read} <- folders(Keyword.get_values(opts, :read)),
          {:ok, configured} <- file(opts[:config], root) do
@@ -67,6 +69,9 @@ defmodule JidoCode.Tools.Doors.MCP.Options do
 
   defp ask(ask) when ask in ["denied", "never"], do: :ok
   defp ask(other), do: {:error, "--ask takes one of denied, never, got: #{other}"}
+
+  defp ask_seconds(seconds) when seconds == nil or seconds in 1..600, do: :ok
+  defp ask_seconds(other), do: {:error, "--ask-seconds takes a whole number from 1 to 600, got: #{other}"}
 
   defp folders(paths) do
     case Enum.reject(paths, &(Path.type(&1) == :absolute and File.dir?(&1))) do

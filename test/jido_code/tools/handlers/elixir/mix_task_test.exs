@@ -75,6 +75,16 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTaskTest do
       File.rm!(Path.join(root, "lib/untidy.ex"))
     end
 
+    test "takes absolute paths inside the project", %{context: context, root: root} do
+      inside = Path.join(root, "lib/sample.ex")
+      assert %{"exit_code" => 0} = run!(context, %{"task" => "format", "args" => ["--check-formatted", inside]})
+
+      for outside <- [root <> "-other/a.ex", root <> "//etc/a.ex", root <> "/../a.ex"] do
+        assert refused(context, %{"task" => "format", "args" => [outside]}) =~
+                 ~r/outside the project|traversal/
+      end
+    end
+
     test "gets the dependencies", %{context: context} do
       assert %{"exit_code" => 0} = run!(context, %{"task" => "deps.get"})
     end
