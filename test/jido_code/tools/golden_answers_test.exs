@@ -42,13 +42,17 @@ defmodule JidoCode.Tools.GoldenAnswersTest do
     %{root: MixProject.new!()}
   end
 
-  defp answer(tool, args, root) do
-    context = %{
-      session_id: "golden-#{System.unique_integer()}",
-      granted_tier: :privileged,
-      project_root: root,
-      project_namespaces: ["Golden"]
-    }
+  defp answer(tool, args, root, more \\ %{}) do
+    context =
+      Map.merge(
+        %{
+          session_id: "golden-#{System.unique_integer()}",
+          granted_tier: :privileged,
+          project_root: root,
+          project_namespaces: ["Golden"]
+        },
+        more
+      )
 
     call = tool |> SecureExecutor.new(args, context) |> SecureExecutor.execute()
 
@@ -71,7 +75,12 @@ defmodule JidoCode.Tools.GoldenAnswersTest do
           {~r/\b[\d.]+ s\b/, "N s"},
           {~r/\bseed \d+/, "seed N"},
           {~r/\b[\d.]+ (?:B|kB|MB)\b/, "N bytes"},
-          {~r/documented\.ex:\d+/, "documented.ex:N"},
+          {~r/(documented\.ex|golden_answers_test\.exs):\d+/, "\\1:N"},
+          {~r/\b\d+ (?=compiled modules|modules|processes|reductions)/, "N "},
+          {~r/gen_server\.loop\/\d/, "gen_server.loop/N"},
+          {~r/\d{4}-\d\d-\d\dT[\d:.]+Z/, "TIME"},
+          {~r/\bfollow_up: \d+/, "follow_up: N"},
+          {~r/\b(shell_id: |Shell )\S+/, "\\1ID"},
           {~r/^Not confined as asked: .*\n/m, ""}
         ],
         reduce: text do
@@ -96,7 +105,45 @@ defmodule JidoCode.Tools.GoldenAnswersTest do
       golden("ets_inspect.#{operation}", answer("ets_inspect", args, root))
     end
 
+    list = answer("ets_inspect", %{"operation" => "list"}, root)
+    # The tables of tests beside this one.
+    golden("ets_inspect.list", String.replace(list, ~r/^Not listed: .*\n/m, ""))
     golden("ets_inspect.none", answer("ets_inspect", %{"operation" => "info", "table" => "no_such"}, root))
+  end
+
+  test "all processes", %{root: root} do
+    start_supervised!({Golden.Top, %{open: true}})
+    text = answer("list_processes", %{"module" => "Golden.Till", "sort_by" => "memory"}, root)
+    golden("list_processes", text)
+  end
+
+  @tag :capture_log
+  test "the log", %{root: root} do
+    require Logger
+    Logger.error("golden: the till is closed")
+    golden("get_logs", answer("get_logs", %{"text" => "golden: the till"}, root))
+    golden("get_logs.none", answer("get_logs", %{"text" => "golden: nothing"}, root))
+  end
+
+  test "where something is written, and who uses it" do
+    ours = "JidoCode.Tools.Test.Documented"
+
+    for {name, tool, args} <- [
+          {"get_source_location.function", "get_source_location", %{"reference" => ours <> ".add/3"}},
+          {"get_source_location.missing", "get_source_location", %{"reference" => ours <> ".ad"}},
+          {"find_callers", "find_callers", %{"reference" => "JidoCode.Tools.Shortened.ending/2"}},
+          {"find_callers.none", "find_callers", %{"reference" => ours <> ".add/3"}}
+        ],
+        do: golden(name, tool |> answer(args, File.cwd!()) |> String.replace(~r/^\d+: /m, "N: "))
+  end
+
+  test "a shell", %{root: root} do
+    session = %{session_id: "golden-#{System.unique_integer()}"}
+    begun = answer("bash_background", %{"command" => "sleep 600"}, root, session)
+    golden("bash_background", begun)
+    [_all, id] = Regex.run(~r/shell_id: (\S+)/, begun)
+    golden("bash_output", answer("bash_output", %{"shell_id" => id}, root, session))
+    golden("kill_shell", answer("kill_shell", %{"shell_id" => id}, root, session))
   end
 
   test "documentation" do
@@ -127,6 +174,7 @@ defmodule JidoCode.Tools.GoldenAnswersTest do
     golden("run_exunit.refused", answer("run_exunit", %{"path" => "lib/sample.ex"}, root))
     golden("bash_execute", answer("bash_execute", %{"command" => "ls test"}, root))
     golden("bash_execute.failed", answer("bash_execute", %{"command" => "ls nowhere"}, root))
+    golden("mix_task", answer("mix_task", %{"task" => "compile"}, root))
     golden("mix_task.refused", answer("mix_task", %{"task" => "ecto.drop"}, root))
   end
 end

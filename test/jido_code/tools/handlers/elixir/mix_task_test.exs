@@ -77,7 +77,9 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTaskTest do
 
     test "takes absolute paths inside the project", %{context: context, root: root} do
       inside = Path.join(root, "lib/sample.ex")
-      assert %{"exit_code" => 0} = run!(context, %{"task" => "format", "args" => ["--check-formatted", inside]})
+
+      assert %{"exit_code" => 0} =
+               run!(context, %{"task" => "format", "args" => ["--check-formatted", inside]})
 
       for outside <- [root <> "-other/a.ex", root <> "//etc/a.ex", root <> "/../a.ex"] do
         assert refused(context, %{"task" => "format", "args" => [outside]}) =~
