@@ -6,9 +6,11 @@ defmodule JidoCode.Tools.Introspection.LogRing do
   # the row, and drops the oldest rows while there are too many or they hold too much. Each number is dropped by one process, and
   # a row that comes after its number was dropped is taken back by the process that wrote it.
   #
-  #   counters: 1 newest number, 2 highest number that was dropped, 3 bytes of all texts
+  #   counters: 1 newest number, 2 highest number that was dropped, 3 bytes of all messages
 
   use GenServer
+
+  alias JidoCode.Tools.Introspection.LogMessage
 
   @table __MODULE__
   @handler :jido_code_tools_log_ring
@@ -20,8 +22,6 @@ defmodule JidoCode.Tools.Introspection.LogRing do
 
   @max_events 2_000
   @max_bytes 4_000_000
-  # Of one event's text; a crash report with its stack is about 3,000.
-  @max_text 8_000
 
   @type event :: %{
           number: pos_integer(),
@@ -56,10 +56,10 @@ defmodule JidoCode.Tools.Introspection.LogRing do
   @spec log(:logger.log_event(), :logger.handler_config()) :: :ok
   def log(%{level: level, msg: message, meta: meta}, _config) do
     counters = :persistent_term.get(@counters)
-    text = text(message, level, meta)
+    {message, weight} = LogMessage.keep(message, level, meta)
     number = :atomics.add_get(counters, @newest, 1)
-    :ets.insert(@table, {number, level, meta[:time], meta[:pid], place(meta), text})
-    :atomics.add(counters, @bytes, byte_size(text))
+    :ets.insert(@table, {number, level, meta[:time], meta[:pid], place(meta), message, weight})
+    :atomics.add(counters, @bytes, weight)
     if number <= :atomics.get(counters, @dropped), do: drop(counters, number)
     trim(counters, number)
   rescue
@@ -81,7 +81,7 @@ defmodule JidoCode.Tools.Introspection.LogRing do
 
   defp drop(counters, number) do
     case :ets.take(@table, number) do
-      [row] -> :atomics.sub(counters, @bytes, byte_size(elem(row, 5)))
+      [row] -> :atomics.sub(counters, @bytes, elem(row, 6))
       [] -> :ok
     end
   end
@@ -131,7 +131,7 @@ defmodule JidoCode.Tools.Introspection.LogRing do
     end
   end
 
-  defp event({number, level, time, pid, {mfa, file, line, application}, text}) do
+  defp event({number, level, time, pid, {mfa, file, line, application}, message, _weight}) do
     %{
       number: number,
       level: level,
@@ -140,48 +140,7 @@ defmodule JidoCode.Tools.Introspection.LogRing do
       mfa: mfa,
       place: if(file && line, do: {to_string(file), line}),
       application: application,
-      text: text
+      text: LogMessage.text(message)
     }
   end
-
-  # Never more than @max_text, and never an exception: a handler that raises is removed.
-  defp text(message, level, meta) do
-    message |> chardata(level, meta) |> :unicode.characters_to_binary() |> bounded()
-  rescue
-    _any -> "(this event can't be written as text)"
-  end
-
-  defp chardata({:string, chardata}, _level, _meta), do: chardata
-
-  defp chardata({:report, %{label: label, report: report}} = message, level, meta) do
-    # Before Elixir 1.15 only Logger's own handler makes readable what OTP reports.
-    case Logger.Translator.translate(:debug, level, :report, {label, report}) do
-      {:ok, chardata, _metadata} -> chardata
-      {:ok, chardata} -> chardata
-      _none -> formatted(message, meta)
-    end
-  end
-
-  defp chardata(message, _level, meta), do: formatted(message, meta)
-
-  defp formatted({:report, report}, %{report_cb: callback}) when is_function(callback, 2),
-    do: callback.(report, %{depth: 30, chars_limit: @max_text, single_line: false})
-
-  defp formatted({:report, report}, %{report_cb: callback}) when is_function(callback, 1) do
-    {format, arguments} = callback.(report)
-    :io_lib.format(format, arguments, chars_limit: @max_text)
-  end
-
-  defp formatted({:report, report}, _meta), do: :io_lib.format("~tp", [report], chars_limit: @max_text)
-  defp formatted({format, arguments}, _meta), do: :io_lib.format(format, arguments, chars_limit: @max_text)
-
-  defp bounded(text) when is_binary(text) and byte_size(text) <= @max_text, do: :binary.copy(text)
-
-  defp bounded(text) when is_binary(text) do
-    # A cut in the middle of a character leaves it out.
-    kept = for <<character::utf8 <- binary_part(text, 0, @max_text)>>, into: "", do: <<character::utf8>>
-    kept <> "\n... #{byte_size(text) - byte_size(kept)} more bytes"
-  end
-
-  defp bounded(_not_text), do: "(this event is not text)"
 end

@@ -70,6 +70,36 @@ defmodule JidoCode.Tools.Introspection.LogRingTest do
     assert text =~ "report"
   end
 
+  test "formats and reports say the same whether they are kept small or written at once", %{mark: mark} do
+    large = String.duplicate("y", 600)
+    many = Enum.to_list(1..2_000)
+
+    for {message, text} <- [
+          {{~c"~ts ~p ~w ~ts", [mark, {:a, %{b: [1.5]}}, ~c"ä", "ü"]},
+           ~s(#{mark} {a,\#{b => [1.5]}} [228] ü)},
+          {{"~ts ~p", [mark, self()]}, "#{mark} #{:erlang.pid_to_list(self())}"},
+          {{"~ts ~ts", [mark, large]}, "#{mark} #{large}"},
+          {{"~ts ~w", [mark, many]}, "#{mark} [1,2,3"},
+          {{"~ts ~w", [mark, [1 | 2]]}, "#{mark} [1|2]"},
+          {{"~ts ~w", [mark, Integer.pow(7, 3_000)]}, "#{mark} #{Integer.pow(7, 3_000)}"},
+          {{:report, [name: mark]}, "[{name,<<\"#{mark}\">>}]"},
+          {{:report, %{name: mark, large: large}}, "name => "}
+        ] do
+      log(message)
+      assert [%{text: found} | _] = found(mark, 1)
+      assert found =~ String.slice(text, 0, 2_000)
+    end
+  end
+
+  test "a small message holds nothing large alive", %{mark: mark} do
+    large = :binary.copy(mark <> String.duplicate("z", 100), 10_000)
+    part = binary_part(large, 0, byte_size(mark))
+    log({"~ts", [part]})
+    [row] = :ets.tab2list(LogRing) |> Enum.filter(&match?({_, _, _, _, _, {:later, {_, [^part]}}, _}, &1))
+    {:later, {_format, [kept]}} = elem(row, 5)
+    assert :binary.referenced_byte_size(kept) < 1_000
+  end
+
   test "holds a bounded number of events and bytes, also with many writers", %{mark: mark} do
     text = String.duplicate("x", 4_000)
 
@@ -83,6 +113,13 @@ defmodule JidoCode.Tools.Introspection.LogRingTest do
     assert bytes <= 4_100_000
     assert length(events) <= 2_000
     assert :ets.info(LogRing, :size) <= 2_000
+  end
+
+  test "holds a bounded number of bytes of messages that are not written yet" do
+    arguments = [List.duplicate("0123456789", 70)]
+    for number <- 1..5_000, do: log({"~p ~p", [number, arguments]})
+    assert :ets.info(LogRing, :size) <= 2_000
+    assert :ets.info(LogRing, :memory) * :erlang.system_info(:wordsize) < 20_000_000
   end
 
   # Past the VM's logger, whose own handler would print four thousand events.
