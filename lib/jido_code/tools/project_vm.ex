@@ -114,12 +114,17 @@ defmodule JidoCode.Tools.ProjectVM do
       is_list(:code.where_is_file(String.to_charlist(file <> ".beam")))
   end
 
-  # What lies compiled may not be all: a project that starts is waited for.
+  # What lies compiled may not be all, or nothing yet: a project that starts is waited for before it is said that there is nothing.
   defp compiled_or_asked(vm, definition, args, context) do
-    with {:error, why} <- read_compiled(vm, definition.handler, args, context) do
-      if Keeper.starting?(vm.keeper), do: ask(vm, definition, args, context), else: {:error, why}
-    end
+    answer = read_compiled(vm, definition.handler, args, context)
+
+    if nothing?(answer) and Keeper.starting?(vm.keeper),
+      do: ask(vm, definition, args, context),
+      else: answer
   end
+
+  defp nothing?({:ok, %{"total" => 0}}), do: true
+  defp nothing?(answer), do: match?({:error, _why}, answer)
 
   defp read_compiled(vm, handler, args, context) do
     question =

@@ -228,6 +228,10 @@ defmodule JidoCode.Tools.RemoteTest do
                call(remote, "ets_inspect", %{"operation" => "sample", "table" => "till_prices"})
 
       assert text =~ "--consent-load"
+
+      # What this VM logged is not that node's.
+      assert {:error, text} = call(remote, "get_logs", %{})
+      assert text =~ "does not keep its log"
       assert traces(peer) == before
     end
 

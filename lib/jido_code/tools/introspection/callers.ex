@@ -23,7 +23,7 @@ defmodule JidoCode.Tools.Introspection.Callers do
     files =
       for folder <- Enum.uniq(folders),
           Path.basename(folder) != "consolidated",
-          all? or not toolchain?(folder),
+          all? or not (toolchain?(folder) or lent?(folder)),
           {:ok, names} <- [File.ls(folder)],
           name <- Enum.sort(names),
           Path.extname(name) == ".beam",
@@ -38,6 +38,17 @@ defmodule JidoCode.Tools.Introspection.Callers do
     Enum.any?(roots, fn root ->
       is_list(root) and String.starts_with?(folder, above(Path.expand(to_string(root))) <> "/")
     end)
+  end
+
+  # This library where the project does not have it: what the MCP server runs lies outside of any project.
+  defp lent?(folder) do
+    case :code.lib_dir(:jido_code_tools) do
+      {:error, :bad_name} ->
+        false
+
+      own ->
+        folder == Path.expand("ebin", to_string(own)) and not String.starts_with?(folder, File.cwd!() <> "/")
+    end
   end
 
   # Elixir's applications lie beside one another.

@@ -9,7 +9,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.Introspection.{Bounded, LogRing}
+  alias JidoCode.Tools.Introspection.{Bounded, LogRing, Reach}
   alias JidoCode.Tools.{Answers, Operation, Shortened}
 
   @levels ~w(debug info notice warning error critical alert emergency)
@@ -97,8 +97,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
   @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
   def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &read/2)
 
-  defp read(args, _context) do
-    with :ok <- kept(),
+  defp read(args, context) do
+    with :ok <- kept(Reach.of(context).node),
          {:ok, since} <- since(args["since"]),
          {:ok, regex} <- regex(args["regex"]) do
       keep? =
@@ -119,9 +119,9 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
     end
   end
 
-  # Lent modules have no ring: it takes the library's application, and time to fill.
-  defp kept do
-    if LogRing.kept?(),
+  # Lent modules have no ring: it takes the library's application, and time to fill. The ring of this node is no other's.
+  defp kept(node) do
+    if node == node() and LogRing.kept?(),
       do: :ok,
       else: {:error, "This node does not keep its log for us: it would have to run jido_code_tools itself"}
   end

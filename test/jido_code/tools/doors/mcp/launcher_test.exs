@@ -333,6 +333,17 @@ defmodule JidoCode.Tools.Doors.MCP.LauncherTest do
     File.rm(Path.join(root, "lib/größe.ex"))
   end
 
+  test "callers in a project that was never compiled are waited for, and none is the server's own" do
+    root = MixProject.new!(%{"mix.exs" => @mix, "lib/sample/worker.ex" => @worker})
+    client = connected(root)
+    # The server's own code calls it in many places.
+    assert {:ok, callers} = McpClient.tool(client, "find_callers", %{"reference" => "GenServer.start_link/3"})
+    assert callers =~ "4: Sample.Worker.start_link/1 call"
+    refute callers =~ "JidoCode.Tools"
+    McpClient.leave(client)
+    eventually(fn -> below(root) == [] end)
+  end
+
   test "sees the project's VM: the pid that one tool prints the next one takes, and its sources and callers",
        %{root: root} do
     client = root |> connected(["--tier", "privileged"]) |> started()
