@@ -7,8 +7,16 @@ defmodule JidoCode.Tools.Answers.Plain do
 
       iex> JidoCode.Tools.Answers.Plain.text(%{"count" => 2, "result" => [%{"name" => "a"}, %{"name" => "b"}]})
       "count: 2\\nresult:\\n  - name: a\\n  - name: b\\n"
+
+  A result that is one sentence is that sentence.
+
+      iex> JidoCode.Tools.Answers.Plain.text(%{"result" => "Done."})
+      "Done.\\n"
   """
   @spec text(term()) :: String.t()
+  def text(%{"result" => sentence} = result) when map_size(result) == 1 and is_binary(sentence),
+    do: sentence <> "\n"
+
   def text(result), do: result |> format() |> IO.iodata_to_binary()
 
   defp format(map) when is_map(map) and map_size(map) > 0 do

@@ -216,6 +216,49 @@ defmodule JidoCode.Tools.Doors.MCP.LauncherTest do
     end
   end
 
+  describe "restart_project" do
+    setup do
+      root = MixProject.new!(%{"mix.exs" => @mix, "lib/sample/worker.ex" => @worker})
+      on_exit(fn -> eventually(fn -> below(root) == [] end) end)
+      %{root: root, worker: Path.join(root, "lib/sample/worker.ex")}
+    end
+
+    test "runs what is written now; what looks meanwhile waits, shells go on", %{root: root, worker: worker} do
+      Tree.pipe!(root, "pipe")
+      client = root |> connected(["--tier", "privileged"]) |> started()
+      assert {:ok, state} = McpClient.tool(client, "get_process_state", @state)
+      assert state =~ "count: 17"
+      {:ok, shell} = McpClient.tool(client, "bash_background", %{"command" => "cat pipe"})
+      [_all, shell] = Regex.run(~r/shell_id: (\S+)/, shell)
+
+      File.write!(worker, String.replace(@worker, "17", "18"))
+      vm = project_vm(root)
+      McpClient.call(client, 1, "restart_project", %{})
+      eventually(fn -> not alive?(vm) end)
+      assert {:ok, state} = McpClient.tool(client, "get_process_state", @state)
+      assert state =~ "count: 18"
+
+      assert %{"result" => %{"content" => [%{"text" => "The project runs, started anew." <> _}]}} =
+               McpClient.await(client, 1)
+
+      assert {:ok, "still running" <> _} = McpClient.tool(client, "bash_output", %{"shell_id" => shell})
+      McpClient.leave(client)
+    end
+
+    test "says in the compiler's words why the project can't start", %{root: root, worker: worker} do
+      client = root |> connected(["--tier", "execute"]) |> started()
+      File.write!(worker, String.replace(@worker, "{Sample.Worker, 17}", "{Sample.Worker, missing}"))
+      assert {:error, text} = McpClient.tool(client, "restart_project", %{})
+      assert text =~ "lib/sample/worker.ex" and text =~ "missing"
+      assert {:ok, found} = McpClient.tool(client, "grep_search", %{"pattern" => "missing"})
+      assert found =~ "lib/sample/worker.ex"
+
+      File.write!(worker, @worker)
+      assert {:ok, "The project runs, started anew." <> _} = McpClient.tool(client, "restart_project", %{})
+      McpClient.leave(client)
+    end
+  end
+
   test "wrong options are named", %{root: root} do
     {usage, 2} = System.cmd(McpClient.launcher(), ["--project", "/nowhere"], stderr_to_stdout: true)
     assert usage =~ "/nowhere has no mix.exs"
