@@ -22,7 +22,7 @@ defmodule JidoCode.Tools.Doors.MCP.OwnToolsTest do
 
   @config """
   import Config
-  config :jido_code_tools, tools: [Sample.Tools.Stock, Sample.Tools.Slow, Sample.Tools.Offer]
+  config :jido_code_tools, tools: [Sample.Tools.Stock, Sample.Tools.Slow, Sample.Tools.Waits, Sample.Tools.Offer]
   """
 
   @application """
@@ -56,7 +56,8 @@ defmodule JidoCode.Tools.Doors.MCP.OwnToolsTest do
     def execute(args, _context) do
       File.write!("written", "by stock")
       token = "ghp_" <> String.duplicate("a1", 18)
-      {:ok, %{"stock" => :persistent_term.get(:stock), "of" => args["of"], "token" => token}}
+      waiting = with pid when is_pid(pid) <- :persistent_term.get(:waits, nil), do: Process.alive?(pid)
+      {:ok, %{"stock" => :persistent_term.get(:stock), "of" => args["of"], "token" => token, "waiting" => waiting}}
     end
   end
   """
@@ -69,8 +70,17 @@ defmodule JidoCode.Tools.Doors.MCP.OwnToolsTest do
     def definition,
       do: %{name: "slow", description: "Never ends.", tier: :execute, timeout_ms: 200, requires_consent: true}
 
+    def execute(_args, _context), do: Process.sleep(:infinity)
+  end
+
+  defmodule Sample.Tools.Waits do
+    use JidoCode.Tools.Behaviours.SecureHandler
+
+    @impl true
+    def definition, do: %{name: "waits", description: "Waits.", tier: :execute, timeout_ms: 600_000}
+
     def execute(_args, _context) do
-      :persistent_term.put(:slow, self())
+      :persistent_term.put(:waits, self())
       Process.sleep(:infinity)
     end
   end
@@ -176,7 +186,7 @@ defmodule JidoCode.Tools.Doors.MCP.OwnToolsTest do
     assert offered(client) == []
 
     changed(client)
-    assert offered(client) == ["stock", "slow", "offer"]
+    assert offered(client) == ["stock", "slow", "waits", "offer"]
     tool = Enum.find(listed(client), &(&1["name"] == "stock"))
     assert %{"title" => "What is there", "description" => "Tells the stock."} = tool
     assert %{"properties" => %{"of" => %{"type" => "string", "enum" => ["tea"]}}} = tool["inputSchema"]
@@ -212,17 +222,24 @@ defmodule JidoCode.Tools.Doors.MCP.OwnToolsTest do
     left(client)
   end
 
-  test "change with the project: listed anew after a restart, and none while it does not compile", %{
+  test "end with their call, are listed anew after a restart, and not while the project does not compile", %{
     root: root
   } do
     client = root |> connected(["--tier", "execute"]) |> changed()
+    # One whose client takes its call back is ended over there.
+    waiting? = fn -> with {:ok, text} <- McpClient.tool(client, "stock"), do: text =~ "waiting: true" end
+    McpClient.call(client, "waits", "waits")
+    eventually(waiting?)
+    McpClient.notify(client, "notifications/cancelled", %{"requestId" => "waits"})
+    eventually(fn -> not waiting?.() end)
+
     # Whatever the tier, where it wants consent.
     assert {:error, "Consent required: slow" <> _} = McpClient.tool(client, "slow")
     file = Path.join(root, "lib/stock.ex")
 
     File.write!(file, String.replace(@stock, ~s(name: "stock"), ~s(name: "stock_now")))
     assert {:ok, _text} = McpClient.tool(client, "restart_project")
-    assert client |> changed() |> offered() == ["stock_now", "slow", "offer"]
+    assert client |> changed() |> offered() == ["stock_now", "slow", "waits", "offer"]
     assert {:ok, _text} = McpClient.tool(client, "stock_now")
     McpClient.call(client, "gone", "stock")
     assert %{"error" => %{"code" => -32_602, "message" => message}} = McpClient.await(client, "gone")
@@ -235,14 +252,17 @@ defmodule JidoCode.Tools.Doors.MCP.OwnToolsTest do
 
     File.write!(file, @stock)
     assert {:ok, _text} = McpClient.tool(client, "restart_project")
-    assert client |> changed() |> offered() == ["stock", "slow", "offer"]
+    assert client |> changed() |> offered() == ["stock", "slow", "waits", "offer"]
     left(client)
   after
     File.write!(Path.join(root, "lib/stock.ex"), @stock)
   end
 
   test "are believed nothing that a person decides, and told of in both eras", %{root: root} do
-    client = root |> connected(["--consent", "project:offer"]) |> changed()
+    # A person's own file may give it another tier.
+    config = Path.join(Path.dirname(root), "server.exs")
+    File.write!(config, ~s(import Config\nconfig :jido_code_tools, tool_tiers: %{"offer" => :read_only}\n))
+    client = root |> connected(["--config", config]) |> changed()
     listen(client)
 
     stock = %{
