@@ -34,12 +34,14 @@ defmodule JidoCode.Tools.ProjectVM.OwnTools do
 
   # By the project's own words where it has any, and not for whoever wants data.
   defp answer({:ok, result}, %{text: write} = definition, true) when is_function(write, 1),
-    do: sendable(%{"text" => Answers.text(definition, result)})
+    do: sendable(%{"text" => Answers.text(definition, result)}, definition)
 
-  defp answer({:ok, result}, _definition, _write?), do: sendable(%{"result" => Wire.plain(result)})
+  defp answer({:ok, result}, definition, _write?), do: sendable(%{"result" => Wire.plain(result)}, definition)
   defp answer({:error, why}, _definition, _write?), do: %{"error" => Wire.plain(why)}
 
-  defp sendable(answer) do
-    if Wire.sendable?(answer), do: %{"ok" => answer}, else: %{"failure" => "too_large"}
+  defp sendable(answer, definition) do
+    if Wire.sendable?(answer),
+      do: %{"ok" => answer},
+      else: %{"error" => "The result of #{definition.name} is larger than 4 MB, or nests too deep to be sent"}
   end
 end

@@ -26,8 +26,9 @@ defmodule JidoCode.Tools.ProjectVM.Tool do
     end
   end
 
-  defp noted(text, note) when is_binary(text) and is_binary(note),
-    do: String.trim_trailing(text, "\n") <> "\n" <> note
+  # The line's end comes with whoever prints it.
+  defp noted(text, note) when is_binary(text),
+    do: Enum.join([String.trim_trailing(text, "\n") | List.wrap(note)], "\n")
 
   defp noted(%{} = result, note) when is_binary(note),
     do: Map.update(result, "note", note, &if(is_binary(&1), do: &1 <> " " <> note, else: note))

@@ -37,7 +37,7 @@ defmodule JidoCode.Tools.ProjectVM.OfferTest do
           %{
             name: "how",
             type: :string,
-            enum: ["well", "ill", "raises"],
+            enum: ["well", "ill", "deep", "raises"],
             required: false,
             description: "How it goes."
           }
@@ -46,6 +46,7 @@ defmodule JidoCode.Tools.ProjectVM.OfferTest do
     end
 
     def execute(%{"how" => "raises"}, _context), do: raise("no orders")
+    def execute(%{"how" => "deep"}, _context), do: {:ok, %{"orders" => Enum.reduce(1..100, 1, &[&1, &2])}}
     def execute(%{"how" => "ill"}, _context), do: {:ok, %{"pid" => self(), 1 => <<255>>, "tuple" => {:a, 1}}}
 
     def execute(%{"limit" => limit}, _context),
@@ -224,6 +225,10 @@ defmodule JidoCode.Tools.ProjectVM.OfferTest do
       assert %{"ok" => %{"result" => result}} = answer = OwnTools.call(tool, %{"how" => "ill"}, %{})
       assert %{"pid" => "#PID<" <> _, "1" => "<<255>>", "tuple" => "{:a, 1}"} = result
       assert Wire.sendable?(answer)
+    end
+
+    test "says when a result can't be sent", %{tool: tool} do
+      assert %{"error" => "The result of orders" <> _} = OwnTools.call(tool, %{"how" => "deep"}, %{})
     end
 
     test "is refused when the definition is not the one that was listed", %{tool: tool} do
