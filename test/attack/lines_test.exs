@@ -77,6 +77,27 @@ defmodule JidoCode.Tools.Attack.LinesTest do
     output
   end
 
+  test "git that runs behind a program which only starts it writes its folders as well", %{
+    context: context,
+    whole?: whole?
+  } do
+    if whole? do
+      assert output!(context, "timeout 60 git commit --allow-empty -qm timed && git log --format=%s -1") ==
+               "timed\n"
+
+      assert output!(context, "echo new > new && echo new | xargs git add && git status --short") =~ "A  new"
+      # `find` may start a second program, which is not git.
+      assert {:ok, %{"stderr" => text}} = run(context, "find notes -exec git rm -q --cached {} +")
+      assert text =~ "Read-only file system"
+    end
+  end
+
+  test "jq reads JSON through a pipe", %{context: context, whole?: whole?} do
+    if whole? and System.find_executable("jq") do
+      assert output!(context, "jq '.a | length' data.json && cat data.json | jq -c .a") == "2\n[1,2]\n"
+    end
+  end
+
   test "what an engineer types runs to its end", %{context: context, whole?: whole?} do
     lines = [
       {"mix deps", ""},
@@ -152,7 +173,8 @@ defmodule JidoCode.Tools.Attack.LinesTest do
             "find .git -name config -delete",
             "cp notes hook && tar cf a.tar hook && tar xf a.tar --strip-components=0 -C .git",
             "printf '.git\\n' | xargs -I{} mv {} moved",
-            "timeout 9 git commit --allow-empty -m no"
+            "printf 'core.pager evil' | xargs git config",
+            "printf 'core.pager\\nevil\\n' | timeout 9 xargs git config"
           ] do
         case run(context, line) do
           {:ok, %{"exit_code" => code}} -> assert code != 0 or line =~ ".gi{}", line

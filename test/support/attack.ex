@@ -91,4 +91,32 @@ defmodule JidoCode.Tools.Test.Attack do
     {text, 0} = System.cmd("git", identity ++ arguments, cd: folder, stderr_to_stdout: true)
     text
   end
+
+  @doc "Evaluates in a VM of its own, started by the given words; the code's value comes back."
+  @spec evaluate([String.t()], String.t(), [{String.t(), String.t()}]) :: term()
+  def evaluate(words, code, env \\ []) do
+    code =
+      started(
+        ~s|value = (fn -> #{code} end).(); IO.puts("value:" <> Base.encode64(:erlang.term_to_binary(value)))|
+      )
+
+    [program | arguments] = words ++ ["elixir"] ++ own_code() ++ ["-e", code]
+    {text, 0} = System.cmd(program, arguments, stderr_to_stdout: true, cd: "/", env: env)
+    [_, value] = Regex.run(~r/value:(\S+)/, text)
+    value |> Base.decode64!() |> :erlang.binary_to_term()
+  end
+
+  @doc "Code that is evaluated with the library started."
+  @spec started(String.t()) :: String.t()
+  def started(code), do: "{:ok, _} = Application.ensure_all_started(:jido_code_tools)\n" <> code
+
+  @doc "The words that give a VM the library's code."
+  @spec own_code() :: [String.t()]
+  def own_code do
+    for path <- :code.get_path(),
+        path = to_string(path),
+        path =~ ~r/jido_code_tools/,
+        word <- ["-pa", path],
+        do: word
+  end
 end

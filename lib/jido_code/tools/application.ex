@@ -24,6 +24,7 @@ defmodule JidoCode.Tools.Application do
       JidoCode.Tools.Introspection.LogRing,
       JidoCode.Tools.Security.KnownSecrets,
       JidoCode.Tools.Introspection.DocsIndex,
+      JidoCode.Tools.Temporary,
       JidoCode.Tools.Shells,
       JidoCode.Tools.Sessions
     ]

@@ -53,8 +53,9 @@ defmodule JidoCode.Tools.Command do
       `PATH` lie, version managers in home folders included), `:cd` and what it may write; `:all` for everything; default
       `[]`
     * `:sockets` - sockets of services, or their folders, that it may reach when it has network, beside those of databases
-    * `:temporary` - a folder to be its `/tmp`, for commands that share one; default a place in memory of its own, of
-      `config :jido_code_tools, command_temp_bytes:` at most
+    * `:temporary` - a folder to be its `/tmp`, for commands that share one; default a place of its own, in memory where there are
+      namespaces. `config :jido_code_tools, command_temp_bytes:` bounds both; a command that writes more to a folder on a disk is
+      ended, and the folder emptied
     * `:network` - `:none` (local sockets only), `{:ports, [port]}` (TCP to and on these; no name resolution over the
       network), `:all`; default `:none`
     * `:confinement` - `:best_effort`, `:required` to refuse to run where this machine lacks a part of it,

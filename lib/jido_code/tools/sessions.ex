@@ -1,7 +1,7 @@
 defmodule JidoCode.Tools.Sessions do
   @moduledoc false
-  # When a session ends, everything the library keeps for it goes: its tier, its consents, its rate windows and its
-  # background shells. Audit entries stay.
+  # When a session ends, everything the library keeps for it goes: its tier, its consents, its rate windows, its
+  # background shells and its temporary folder. Audit entries stay.
   #
   # A session needs no announcement: it begins with its first call. It ends
   #
@@ -12,7 +12,7 @@ defmodule JidoCode.Tools.Sessions do
   use GenServer
 
   alias JidoCode.Tools.Security.{Core, Native, Permissions, RateLimiter}
-  alias JidoCode.Tools.Shells
+  alias JidoCode.Tools.{Shells, Temporary}
 
   # How often expired rate windows are dropped and idle sessions looked for.
   @sweep_ms 30_000
@@ -78,5 +78,6 @@ defmodule JidoCode.Tools.Sessions do
     Permissions.clear_session(session_id)
     RateLimiter.clear_session(session_id)
     Shells.end_session(session_id)
+    Temporary.end_session(session_id)
   end
 end

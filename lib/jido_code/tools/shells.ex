@@ -9,7 +9,7 @@ defmodule JidoCode.Tools.Shells do
 
   use GenServer
 
-  alias JidoCode.Tools.{Command, Config, Shortened, Telemetry}
+  alias JidoCode.Tools.{Command, Config, Shortened, Telemetry, Temporary}
 
   @overall 64
 
@@ -82,7 +82,7 @@ defmodule JidoCode.Tools.Shells do
         # The place is taken before the command starts, so that no number of calls at once gets past the limit.
         id = Base.url_encode64(:crypto.strong_rand_bytes(16), padding: false)
         shell = %{session: session, about: about, command: nil, cursor: {0, 0}}
-        start_beside(id, plan, options, from)
+        start_beside(id, shell, plan, options, from)
         {:noreply, Map.put(shells, id, shell)}
     end
   end
@@ -180,7 +180,7 @@ defmodule JidoCode.Tools.Shells do
 
   # A process of its own starts the command, so that this one stays free, and so that a caller that is killed meanwhile leaves
   # nothing that no session knows of.
-  defp start_beside(id, plan, options, from) do
+  defp start_beside(id, shell, plan, options, from) do
     shells = self()
 
     limits = [
@@ -192,7 +192,8 @@ defmodule JidoCode.Tools.Shells do
     spawn_link(fn ->
       answer =
         try do
-          with {:ok, command} <- Command.start(plan, limits ++ options),
+          with {:ok, temporary} <- Temporary.options(%{session_id: shell.session}),
+               {:ok, command} <- Command.start(plan, limits ++ temporary ++ options),
                do: {:ok, command, Command.confinement(command)}
         catch
           _kind, _reason -> {:error, {:runner, "the command can't be started"}}

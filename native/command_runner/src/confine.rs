@@ -21,6 +21,7 @@ use landlock::{
 use rustix::fs::{FileType, OFlags};
 use seccompiler::BpfProgram;
 
+use crate::fence::hold::Holder;
 use crate::fence::mounts::{self, Mount, What};
 use crate::fence::{Design, Failure, Fence, View};
 use crate::paths;
@@ -79,6 +80,8 @@ pub struct Policy {
     pub sockets: Vec<PathBuf>,
     /// What is `/tmp` inside; `None` is a place in memory of the command's own.
     pub temporary: Option<PathBuf>,
+    /// Who keeps that folder in memory, in namespaces of its own; `None` is a folder like others.
+    pub holder: Option<Holder>,
     /// The bytes of that place.
     pub temporary_bytes: u64,
     /// How much the caller insists.
@@ -86,6 +89,11 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// Where they go without the fence.
+    pub fn temporary_on_disk<'a>(&'a self, scratch: &'a Path) -> &'a Path {
+        self.temporary.as_deref().unwrap_or(scratch)
+    }
+
     /// Where temporary files go within the fence: `/tmp`, unless what lies there is to be read as
     /// well.
     pub fn temporary_inside<'a>(&self, scratch: &'a Path) -> &'a Path {
@@ -156,7 +164,8 @@ impl Confinement {
         let ruleset = match (&fence, policy.mode) {
             (Ok(_), _) | (_, Mode::Off) => None,
             _ => {
-                let own = policy.temporary.as_deref().unwrap_or(surroundings.scratch);
+                let scratch = surroundings.scratch;
+                let own = [policy.temporary_on_disk(scratch), scratch];
                 outside_rules(&policy, &design.mounts, write, own).create(abi)?
             }
         };
@@ -352,14 +361,17 @@ fn design(policy: &Policy, surroundings: &Surroundings) -> Design {
             .chain(policy.sockets.iter().cloned())
             .collect(),
     };
+    let temporary_at = policy.temporary_inside(surroundings.scratch).to_owned();
     Design {
+        holder: policy.holder.clone(),
+        shared: policy.temporary.as_ref().map(|_| temporary_at.clone()),
         mounts: mounts::plan(&mounts::Places {
             read,
             write,
             repositories: repositories.folders.clone(),
             runs_git: surroundings.runs_git,
             homes,
-            temporary_at: policy.temporary_inside(surroundings.scratch).to_owned(),
+            temporary_at,
             temporary: policy.temporary.clone(),
             temporary_bytes: policy.temporary_bytes,
             sockets,
@@ -375,7 +387,7 @@ fn outside_rules<'a>(
     policy: &'a Policy,
     mounts: &[Mount],
     write: Option<Vec<PathBuf>>,
-    own: &Path,
+    own: [&Path; 2],
 ) -> Rules<'a> {
     let read = policy.read.as_ref().map(|_| {
         mounts
@@ -391,7 +403,7 @@ fn outside_rules<'a>(
         network: &policy.network,
         read,
         write: write.map(|write| {
-            let own = paths::without_links(&[own.to_owned()]);
+            let own = paths::without_links(&own.map(Path::to_owned));
             write.into_iter().chain(own).collect()
         }),
     }
@@ -504,6 +516,7 @@ mod tests {
             network,
             sockets: vec![],
             temporary: None,
+            holder: None,
             temporary_bytes: 1 << 20,
             mode: Mode::BestEffort,
         }

@@ -40,7 +40,7 @@ pub fn run(scratch: PathBuf) -> io::Result<u8> {
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
     tree::adopt_orphans()?;
 
-    let scratch = Scratch::at(scratch);
+    let mut scratch = Scratch::at(scratch);
     scratch.create()?;
     let guard = rustix::process::getpid();
     // SAFETY: this process has a single thread, so the child is a whole copy that may run any code.
@@ -139,7 +139,7 @@ fn exit_code(status: WaitStatus) -> u8 {
 }
 
 /// Descriptors that the BEAM's starter left open would be held by every command.
-fn close_inherited() {
+pub fn close_inherited() {
     // SAFETY: it marks descriptors to be closed on exec, and this program has opened none yet.
     unsafe {
         libc::syscall(

@@ -14,6 +14,7 @@ pub mod confine;
 pub mod fence;
 pub mod guard;
 pub mod limits;
+pub mod meter;
 pub mod paths;
 pub mod privileges;
 pub mod probe;

@@ -4,38 +4,36 @@ use std::process::ExitCode;
 
 #[cfg(target_os = "linux")]
 fn main() -> ExitCode {
-    let mut arguments = std::env::args_os().skip(1).map(std::path::PathBuf::from);
-    match (arguments.next(), arguments.next()) {
-        (Some(scratch), None) if scratch.is_absolute() => {
-            match command_runner::guard::run(scratch) {
-                Ok(code) => ExitCode::from(code),
-                Err(error) => {
-                    eprintln!("jido_command_runner: {error}");
-                    ExitCode::from(command_runner::worker::FAILED)
-                }
-            }
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let arguments: Vec<_> = arguments.iter().map(|word| word.to_str()).collect();
+    let done = match arguments.as_slice() {
+        [Some(scratch)] if scratch.starts_with('/') => command_runner::guard::run(scratch.into()),
+        [Some("--hold"), Some(folder), Some(bytes)] if folder.starts_with('/') => {
+            command_runner::fence::hold::run(folder.into(), bytes.parse().ok())
         }
         // What of a whole fence this machine lacks, a line each; nothing where it lacks nothing.
-        (Some(option), Some(aside)) if option.as_os_str() == "--probe" => {
-            match command_runner::probe::missing(&aside) {
-                Ok(missing) => {
-                    missing.iter().for_each(|line| println!("{line}"));
-                    ExitCode::SUCCESS
-                }
-                Err(error) => {
-                    eprintln!("jido_command_runner: {error}");
-                    ExitCode::from(command_runner::worker::FAILED)
-                }
-            }
+        [Some("--probe"), Some(aside)] => {
+            command_runner::probe::missing(aside.as_ref()).map(|missing| {
+                missing.iter().for_each(|line| println!("{line}"));
+                0
+            })
         }
         _ => {
             eprintln!(
                 "usage: jido_command_runner SCRATCH_FOLDER (see JidoCode.Tools.Command)\n       \
+                 jido_command_runner --hold FOLDER BYTES_OR_NONE\n       \
                  jido_command_runner --probe EMPTY_FOLDER"
             );
-            ExitCode::from(64)
+            return ExitCode::from(64);
         }
-    }
+    };
+    done.map_or_else(
+        |error| {
+            eprintln!("jido_command_runner: {error}");
+            ExitCode::from(command_runner::worker::FAILED)
+        },
+        ExitCode::from,
+    )
 }
 
 // The kill loop rests on subreapers and parent death signals; without them its promise would not

@@ -36,6 +36,7 @@ pub fn missing(aside: &Path) -> io::Result<Vec<String>> {
         environment: Vec::new(),
         redirections: Vec::new(),
         folder: None,
+        git: false,
     };
     let null = || rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
     let ends = [null()?, null()?, null()?];
@@ -68,6 +69,7 @@ fn spec() -> Spec {
             network: Network::None,
             sockets: Vec::new(),
             temporary: None,
+            holder: None,
             temporary_bytes: 1 << 20,
             mode: confine::Mode::BestEffort,
         },

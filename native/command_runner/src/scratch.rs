@@ -1,5 +1,8 @@
-//! The private temporary folder of a command: made before it, removed after its last process is
-//! gone.
+//! Temporary folders: made before a command, removed after its last process is gone.
+//!
+//! Who makes one locks it, and the lock goes with the last of its processes, however they end. So a
+//! folder that nobody holds is a leftover of processes that were killed together, and the next
+//! session's folder is made only after such are removed ([`remove_leftovers`]).
 
 use std::ffi::{CStr, CString};
 use std::fs::DirBuilder;
@@ -7,20 +10,27 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+
+/// What the names of folders begin with that are locked by who uses them. Versions that lock
+/// nothing gave other names.
+pub const PREFIX: &str = "jido-run-";
 
 /// A folder that only this command's user may enter.
 #[derive(Clone)]
 pub struct Scratch {
     path: PathBuf,
+    /// The open folder, locked; shared by the processes that came from its maker by `fork`.
+    held: Option<Arc<OwnedFd>>,
 }
 
 impl Scratch {
     /// Names a folder without making it.
     pub fn at(path: PathBuf) -> Self {
-        Self { path }
+        Self { path, held: None }
     }
 
     /// Where it is.
@@ -28,17 +38,32 @@ impl Scratch {
         &self.path
     }
 
-    /// Makes it. A folder that exists already is refused: someone else may have laid it there.
-    pub fn create(&self) -> io::Result<()> {
-        DirBuilder::new().mode(0o700).create(&self.path)
+    /// Makes and locks it. A folder that exists already is refused: someone else may have laid it
+    /// there.
+    pub fn create(&mut self) -> io::Result<()> {
+        loop {
+            DirBuilder::new().mode(0o700).create(&self.path)?;
+            // Who removes leftovers may have taken it for one before it was locked.
+            let folder = match open_folder(CWD, &self.path) {
+                Err(Errno::NOENT) => continue,
+                opened => opened?,
+            };
+            rustix::io::retry_on_intr(|| {
+                rustix::fs::flock(&folder, FlockOperation::LockExclusive)
+            })?;
+            if is_at(&folder, &self.path)? {
+                self.held = Some(Arc::new(folder));
+                return Ok(());
+            }
+        }
     }
 
-    /// Removes it with all that is in it.
+    /// Removes what is in it.
     ///
     /// A command may have nested folders deeper than any stack or descriptor table, so nothing
     /// recurses: folders found inside a folder are moved up beside it, until all are at the top and
     /// empty.
-    pub fn remove(&self) -> io::Result<()> {
+    pub fn empty(&self) -> io::Result<()> {
         let root = match open_folder(CWD, &self.path) {
             Err(Errno::NOENT) => return Ok(()),
             opened => opened?,
@@ -55,11 +80,101 @@ impl Scratch {
                 }
             }
             if !found {
-                break;
+                return Ok(());
             }
         }
-        Ok(rustix::fs::rmdir(&self.path)?)
     }
+
+    /// Removes it with all that is in it.
+    pub fn remove(&self) -> io::Result<()> {
+        self.empty()?;
+        match rustix::fs::rmdir(&self.path) {
+            Err(Errno::NOENT) => Ok(()),
+            removed => Ok(removed?),
+        }
+    }
+}
+
+/// Removes the folders beside which nobody lives any more; told is how many there were.
+pub fn remove_leftovers(base: &Path) -> io::Result<usize> {
+    let user = rustix::process::geteuid().as_raw();
+    let mut removed = 0;
+    for entry in std::fs::read_dir(base)?.flatten() {
+        let name = entry.file_name();
+        if !name.to_str().is_some_and(|name| name.starts_with(PREFIX)) {
+            continue;
+        }
+        let path = entry.path();
+        let Ok(folder) = open_folder(CWD, &path) else {
+            continue;
+        };
+        let own = rustix::fs::fstat(&folder).is_ok_and(|stat| stat.st_uid == user);
+        let free = FlockOperation::NonBlockingLockExclusive;
+        if own && rustix::fs::flock(&folder, free).is_ok() && Scratch::at(path).remove().is_ok() {
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+/// Whether the open folder is what a path leads to now.
+fn is_at(folder: &OwnedFd, path: &Path) -> io::Result<bool> {
+    let own = rustix::fs::fstat(folder)?;
+    match rustix::fs::lstat(path) {
+        Ok(there) => Ok((there.st_dev, there.st_ino) == (own.st_dev, own.st_ino)),
+        Err(Errno::NOENT) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// How much is in a folder that commands write while it is counted, against a bound of bytes.
+///
+/// Counted is what files take of the disk, and a page for each entry, as a file system in memory
+/// counts; so that the counting itself is bounded, and endless small files count as well. Folders
+/// deeper than any program makes them count as too much.
+pub fn exceeds(folder: &Path, bytes: u64) -> bool {
+    const PAGE: u64 = 4096;
+    const DEEPEST: usize = 200;
+    let mut left = bytes;
+    let Ok(root) = open_folder(CWD, folder) else {
+        return false;
+    };
+    let Ok(root) = Dir::new(root) else {
+        return false;
+    };
+    let mut open = vec![root];
+    while let Some(here) = open.last_mut() {
+        let Some(Ok(entry)) = here.read() else {
+            open.pop();
+            continue;
+        };
+        let name = entry.file_name();
+        if name == c"." || name == c".." {
+            continue;
+        }
+        let Ok(at) = here.fd() else { continue };
+        // What is gone since counts for nothing.
+        let Ok(stat) = rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW) else {
+            continue;
+        };
+        let taken = u64::try_from(stat.st_blocks)
+            .unwrap_or(0)
+            .saturating_mul(512);
+        match left.checked_sub(taken.max(PAGE)) {
+            Some(rest) => left = rest,
+            None => return true,
+        }
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+            && let Ok(inner) = open_folder(at, name)
+            && let Ok(inner) = Dir::new(inner)
+        {
+            if open.len() == DEEPEST {
+                return true;
+            }
+            open.push(inner);
+        }
+    }
+    false
 }
 
 fn open_folder(at: impl AsFd, path: impl rustix::path::Arg) -> rustix::io::Result<OwnedFd> {
@@ -140,7 +255,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn scratch(name: &str) -> Scratch {
-        let scratch = Scratch::at(
+        let mut scratch = Scratch::at(
             std::env::temp_dir().join(format!("scratch-{}-{name}", std::process::id())),
         );
         scratch.create().unwrap();
@@ -149,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_exists_is_refused_and_a_missing_one_is_gone_already() {
-        let scratch = scratch("exists");
+        let mut scratch = scratch("exists");
         assert!(scratch.create().is_err());
         assert_eq!(
             fs::metadata(scratch.path()).unwrap().permissions().mode() & 0o777,
@@ -184,6 +299,48 @@ mod tests {
         rustix::fs::mkdirat(&here, "locked", Mode::empty()).unwrap();
         scratch.remove().unwrap();
         assert!(!scratch.path().exists());
+    }
+
+    #[test]
+    fn a_leftover_is_removed_and_what_someone_holds_is_not() {
+        let base = scratch("leftovers");
+        let mut held = Scratch::at(base.path().join(format!("{PREFIX}held")));
+        held.create().unwrap();
+        let left = base.path().join(format!("{PREFIX}left"));
+        fs::create_dir_all(left.join("a/b")).unwrap();
+        fs::create_dir(base.path().join("other")).unwrap();
+        std::os::unix::fs::symlink("other", base.path().join(format!("{PREFIX}link"))).unwrap();
+        assert_eq!(remove_leftovers(base.path()).unwrap(), 1);
+        assert!(held.path().exists() && !left.exists() && base.path().join("other").exists());
+        let path = held.path().to_owned();
+        drop(held);
+        assert_eq!(remove_leftovers(base.path()).unwrap(), 1);
+        assert!(!path.exists());
+        base.remove().unwrap();
+    }
+
+    #[test]
+    fn what_a_folder_holds_is_counted_by_size_number_and_depth() {
+        let scratch = scratch("count");
+        assert!(!exceeds(scratch.path(), 0));
+        fs::write(scratch.path().join("a"), vec![1; 100_000]).unwrap();
+        assert!(!exceeds(scratch.path(), 200_000));
+        assert!(exceeds(scratch.path(), 90_000));
+        for number in 0..100 {
+            fs::write(scratch.path().join(format!("f{number}")), "").unwrap();
+        }
+        assert!(exceeds(scratch.path(), 300_000));
+        assert!(!exceeds(scratch.path(), 1_000_000));
+        // A link counts for itself.
+        std::os::unix::fs::symlink("/usr", scratch.path().join("link")).unwrap();
+        assert!(!exceeds(scratch.path(), 1_000_000));
+        let mut here = open_folder(CWD, scratch.path()).unwrap();
+        for _ in 0..300 {
+            rustix::fs::mkdirat(&here, "d", Mode::RWXU).unwrap();
+            here = open_folder(&here, "d").unwrap();
+        }
+        assert!(exceeds(scratch.path(), 1 << 30));
+        scratch.remove().unwrap();
     }
 
     #[test]

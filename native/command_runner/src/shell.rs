@@ -461,6 +461,7 @@ impl Shell {
                 .collect(),
             redirections,
             folder: Some(boundary.root().join(&self.state.folder)),
+            git: command.runs_git(),
         };
         Ok((stage, text))
     }

@@ -12,11 +12,12 @@ use serde::Deserialize;
 use crate::capture::Budget;
 use crate::confine::{Mode, Network, Policy};
 use crate::fence::View;
+use crate::fence::hold::Holder;
 use crate::limits::Limits;
 use crate::wire::Term;
 
 /// Both sides change this number together when the spec changes.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 /// Names the descriptor of the third stream to a command.
 pub const CHANNEL_VARIABLE: &str = "JIDO_CHANNEL";
@@ -107,6 +108,8 @@ pub struct Stage {
     pub redirections: Vec<Redirection>,
     /// Where it starts, if not where the plan does.
     pub folder: Option<PathBuf>,
+    /// Whether it is git itself, as the approved line names it, perhaps behind `timeout`.
+    pub git: bool,
 }
 
 /// Where one of the three standard descriptors goes.
@@ -118,15 +121,12 @@ pub struct Redirection {
     pub target: Target,
 }
 
-/// Every command of git itself, in groups as well. Behind another program it is that program's.
+/// Every command of git itself, in groups as well.
 fn each_git(steps: &mut [Step], each: &mut impl FnMut(&mut Part)) {
     for part in steps.iter_mut().flat_map(|step| &mut step.parts) {
         let is_git = match &mut *part {
-            Part::Ready(stage) => stage.view() == View::Repository,
-            Part::Judged(command) => command
-                .argv
-                .first()
-                .is_some_and(|word| word.text() == "git"),
+            Part::Ready(stage) => stage.git,
+            Part::Judged(command) => command.runs_git(),
             Part::Statements { .. } => false,
             Part::Group { steps, .. } => {
                 each_git(steps, each);
@@ -153,9 +153,9 @@ pub enum Target {
 }
 
 impl Stage {
-    /// What it sees of the repository: git itself, as the approved line names it, may write there.
+    /// What it sees of the repository, where git itself may write.
     pub fn view(&self) -> View {
-        if self.arguments[0] == "git" {
+        if self.git {
             View::Repository
         } else {
             View::Plain
@@ -438,8 +438,10 @@ fn step(term: Term) -> Fallible<Step> {
 fn stage(term: Term) -> Fallible<Stage> {
     let mut fields = Fields::of(term)?;
     let own = fields.take("env", environment)?;
+    let arguments = fields.take("argv", |term| non_empty(list(term, text)?))?;
     let stage = Stage {
-        arguments: fields.take("argv", |term| non_empty(list(term, text)?))?,
+        git: arguments[0] == "git",
+        arguments,
         environment: own
             .into_iter()
             .map(|(name, value)| (name, Some(value)))
@@ -520,11 +522,26 @@ fn policy(term: Term) -> Fallible<Policy> {
         network: fields.take("network", network)?,
         sockets: fields.take("sockets", |term| list(term, path))?,
         temporary: fields.take("temporary", |term| optional(term, path))?,
+        holder: fields.take("holder", |term| optional(term, holder))?,
         temporary_bytes: fields.take("temporary_bytes", natural)?,
         mode: fields.take("mode", mode)?,
     };
     fields.finish()?;
     Ok(policy)
+}
+
+fn holder(term: Term) -> Fallible<Holder> {
+    match term {
+        Term::Tuple(numbers) => match numbers.as_slice() {
+            [Term::Int(process), Term::Int(user), Term::Int(mounts)] => Ok(Holder {
+                process: i32::try_from(*process).map_err(|_| "expected a process".to_owned())?,
+                user: u64::try_from(*user).unwrap_or(0),
+                mounts: u64::try_from(*mounts).unwrap_or(0),
+            }),
+            _ => Err("expected three numbers".to_owned()),
+        },
+        _ => Err("expected a tuple".to_owned()),
+    }
 }
 
 fn mode(term: Term) -> Fallible<Mode> {
@@ -599,6 +616,7 @@ mod tests {
                     ("network", Term::List(vec![Term::Int(443)])),
                     ("sockets", Term::List(vec![])),
                     ("temporary", none()),
+                    ("holder", none()),
                     ("temporary_bytes", Term::Int(1 << 20)),
                     ("mode", Term::text("required")),
                 ]),

@@ -22,6 +22,7 @@ use crate::capture::{Budget, Capture};
 use crate::confine::{Confinement, Mode, Surroundings};
 use crate::guard;
 use crate::limits::Applied;
+use crate::meter::Meter;
 use crate::repository::keeper::Keeper;
 use crate::repository::{Repositories, appeared};
 use crate::scratch::Scratch;
@@ -72,6 +73,8 @@ pub fn run(guard: Pid, scratch: Scratch) -> u8 {
 enum Reason {
     Finished,
     Timeout,
+    /// More was written to the temporary folder than it may hold.
+    Full,
     /// Asked for by the BEAM, or by a signal to this process.
     Stopped,
     /// No one is left to report to.
@@ -267,10 +270,7 @@ fn set_nonblocking(descriptor: impl std::os::fd::AsFd) -> io::Result<()> {
 
 /// Confines, and arranges what depends on how it could be done: where temporary files go, who
 /// commits, what is compared afterwards.
-fn confine(
-    spec: &mut Spec,
-    scratch: &Scratch,
-) -> Result<(Confinement, Option<Keeper>), (&'static str, String)> {
+fn confine(spec: &mut Spec, scratch: &Scratch) -> Result<Confined, (&'static str, String)> {
     let refused = |error| ("confinement", error);
     if let (Some(write), true) = (&spec.policy.write, spec.policy.mode != Mode::Off) {
         toolchain::leave_out_writable(&mut spec.environment, write);
@@ -294,24 +294,25 @@ fn confine(
         return Err(refused(missing.join("; ")));
     }
     let fenced = confinement.fence().is_some();
-    let own = match &spec.policy.temporary {
-        _ if fenced => spec.policy.temporary_inside(scratch.path()),
-        Some(shared) => shared,
-        None => scratch.path(),
+    let on_disk = spec.policy.temporary_on_disk(scratch.path()).to_owned();
+    let own = match fenced {
+        true => spec.policy.temporary_inside(scratch.path()).to_owned(),
+        false => on_disk.clone(),
     };
-    let own = own.to_owned();
     for (_, value) in &mut spec.environment {
         if value == scratch.path() {
             *value = own.as_os_str().to_owned();
         }
     }
     if !fenced && spec.policy.write.is_some() && spec.policy.mode != Mode::Off {
+        // A home is the command's own, also where the session shares its temporary folder: else one
+        // command could write what git and others read there as a person's configuration.
         spec.policy
             .write
             .iter_mut()
-            .for_each(|write| write.push(own.clone()));
+            .for_each(|write| write.extend([own.clone(), scratch.path().to_owned()]));
         if spec.policy.read.is_some() {
-            toolchain::replace_home(&mut spec.environment, &homes, &own);
+            toolchain::replace_home(&mut spec.environment, &homes, scratch.path());
         }
     }
     if spec.policy.mode != Mode::Off {
@@ -324,7 +325,21 @@ fn confine(
         compared.extend(repositories.control);
     }
     let keeper = (!compared.is_empty()).then(|| Keeper::of(&compared));
-    Ok((confinement, keeper))
+    // In memory the kernel keeps the bound.
+    let in_memory = fenced && (spec.policy.temporary.is_none() || spec.policy.holder.is_some());
+    let meter = (!in_memory).then(|| Meter::of(&on_disk, spec.policy.temporary_bytes));
+    Ok(Confined {
+        confinement,
+        keeper,
+        meter,
+    })
+}
+
+/// What [`confine`] arranged.
+struct Confined {
+    confinement: Confinement,
+    keeper: Option<Keeper>,
+    meter: Option<Meter>,
 }
 
 /// A plan under way.
@@ -333,6 +348,8 @@ struct Job {
     limits: Arc<Applied>,
     confinement: Arc<Confinement>,
     keeper: Option<Keeper>,
+    /// Of the temporary folder, where no file system of its own bounds it.
+    meter: Option<Meter>,
     phase: Phase,
     reason: Reason,
     started: Instant,
@@ -362,7 +379,11 @@ impl Job {
             .unwrap_or_default();
         let began = SystemTime::now();
         let limits = Applied::prepare(&spec.limits, name);
-        let (confinement, keeper) = confine(&mut spec, scratch)?;
+        let Confined {
+            confinement,
+            keeper,
+            meter,
+        } = confine(&mut spec, scratch)?;
         let system = |error: Errno| ("system", io::Error::from(error).to_string());
         let (output, output_sink) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(system)?;
         let (errors, errors_sink) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(system)?;
@@ -399,6 +420,7 @@ impl Job {
             limits: Arc::new(limits),
             confinement: Arc::new(confinement),
             keeper,
+            meter,
             phase: Phase::Running,
             reason: Reason::Finished,
             started,
@@ -460,7 +482,10 @@ impl Job {
 
     fn next_deadline(&self) -> Option<Instant> {
         match &self.phase {
-            Phase::Running => self.deadline,
+            Phase::Running => {
+                let counting = self.meter.as_ref().map(Meter::next);
+                self.deadline.into_iter().chain(counting).min()
+            }
             Phase::Asked { until, .. } | Phase::Killing { until } => {
                 Some((Instant::now() + TICK).min(*until))
             }
@@ -496,6 +521,8 @@ impl Job {
                 .is_some_and(|deadline| Instant::now() >= deadline)
             {
                 self.end(Reason::Timeout);
+            } else if self.meter.as_mut().is_some_and(Meter::is_over) {
+                self.end(Reason::Full);
             } else {
                 self.go_on();
                 // What was just started may be the only thing alive.
@@ -609,13 +636,14 @@ impl Job {
             Mode::Off => Vec::new(),
             _ => project.map_or_else(Vec::new, |project| appeared::since(&project, self.began)),
         };
+        let emptied = self.meter.as_mut().and_then(Meter::settle);
         let [output, errors, channel] = &mut self.captures;
 
         let code = self.shell.last();
         let last = self.runs.last().map(|run| &run.outcome);
         let status = match (self.reason, last) {
             (Reason::Timeout, _) => "timeout",
-            (Reason::Stopped | Reason::Abandoned, _) => "stopped",
+            (Reason::Full | Reason::Stopped | Reason::Abandoned, _) => "stopped",
             (Reason::Finished, Some(Outcome::Signaled(signal))) if code == 128 + signal => {
                 "signaled"
             }
@@ -646,6 +674,7 @@ impl Job {
                 "appeared",
                 Term::List(appeared.into_iter().map(Term::text).collect()),
             ),
+            ("emptied", emptied.map_or_else(Term::nil, Term::text)),
             ("failure", self.failure.map_or_else(Term::nil, Term::text)),
             ("processes_left", Term::count(self.left as u64)),
         ])

@@ -81,7 +81,7 @@ fn spec(arguments: &[&str]) -> Term {
     let budget = || Term::Tuple(vec![Term::Int(1000), Term::Int(1000)]);
     let path = Term::Tuple(vec![Term::text("PATH"), Term::text("/usr/bin:/bin")]);
     Term::map([
-        ("version", Term::Int(3)),
+        ("version", Term::Int(4)),
         ("plan", Term::List(vec![step])),
         ("cd", Term::text("/")),
         ("env", Term::List(vec![path])),
@@ -111,6 +111,7 @@ fn spec(arguments: &[&str]) -> Term {
                 ("network", Term::text("none")),
                 ("sockets", nothing()),
                 ("temporary", Term::nil()),
+                ("holder", Term::nil()),
                 ("temporary_bytes", Term::Int(1 << 20)),
                 ("mode", Term::text("best_effort")),
             ]),

@@ -91,7 +91,7 @@ fn spec(root: &Path, line: &str) -> Result<Term, String> {
     ];
     let root = || Term::List(vec![Term::text(root.to_str().unwrap())]);
     Ok(Term::map([
-        ("version", Term::Int(3)),
+        ("version", Term::Int(4)),
         ("plan", Term::Bytes(plan.into_bytes())),
         ("cd", Term::text("/")),
         (
@@ -112,6 +112,7 @@ fn spec(root: &Path, line: &str) -> Result<Term, String> {
                 ("network", Term::text("none")),
                 ("sockets", Term::List(vec![])),
                 ("temporary", Term::nil()),
+                ("holder", Term::nil()),
                 ("temporary_bytes", Term::Int(1 << 20)),
                 ("mode", Term::text("off")),
             ]),

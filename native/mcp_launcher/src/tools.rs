@@ -58,10 +58,11 @@ const PROVED: Duration = Duration::from_secs(60);
 /// What was printed last may still be in the pipe when the VM has ended.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 /// How long what the VM leaves behind has to end by itself. Its commands are ended by their own
-/// runner, which sees it go.
-const SETTLE: Duration = Duration::from_millis(300);
+/// runner, which sees it go, gives them two seconds, and then removes their temporary folder: killed
+/// earlier it left that behind.
+const SETTLE: Duration = Duration::from_secs(3);
 /// How long the rest is killed for. It takes longer only where the kernel itself is stuck.
-const SWEEP: Duration = Duration::from_secs(3);
+const SWEEP: Duration = Duration::from_secs(6);
 
 /// How to reach the keeper.
 #[derive(Clone)]

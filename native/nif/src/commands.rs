@@ -111,9 +111,6 @@ fn command_plan<'a>(
 
 fn judged<'a>(root: &Path, plan: &'a Plan) -> serde_json::Result<Judged<'a>> {
     let programs = plan.programs();
-    let words = |argv: &'a [security_core::command_policy::Word]| {
-        argv.iter().map(|word| word.text()).collect()
-    };
     Ok(Judged {
         line: serde_json::to_string(&Line { root, plan })?,
         folder: &plan.cwd,
@@ -128,7 +125,7 @@ fn judged<'a>(root: &Path, plan: &'a Plan) -> serde_json::Result<Judged<'a>> {
             .collect(),
         commands: programs
             .iter()
-            .map(|command| words(&command.argv))
+            .map(|command| command.words().collect())
             .collect(),
         shown: plan.shown(),
     })

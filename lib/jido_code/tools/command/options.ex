@@ -6,7 +6,7 @@ defmodule JidoCode.Tools.Command.Options do
   alias JidoCode.Tools.Command.{Environment, Runner}
   alias JidoCode.Tools.Config
 
-  @version 3
+  @version 4
   @max_grace 10_000
   @max_keep 4 * 1024 * 1024
   @max_channel 64 * 1024 * 1024
@@ -41,7 +41,8 @@ defmodule JidoCode.Tools.Command.Options do
         limits: []
       )
 
-    scratch = scratch()
+    scratch = Runner.temporary_folder()
+    {temporary, holder} = temporary(options[:temporary])
 
     {:ok,
      %{
@@ -64,7 +65,8 @@ defmodule JidoCode.Tools.Command.Options do
            write: paths(:write, options[:write]),
            network: network(options[:network]),
            sockets: paths(:sockets, options[:sockets] ++ Config.get(:command_sockets)),
-           temporary: temporary(options[:temporary]),
+           temporary: temporary,
+           holder: holder,
            temporary_bytes: Config.get(:command_temp_bytes),
            mode: mode(options[:confinement])
          }
@@ -89,13 +91,6 @@ defmodule JidoCode.Tools.Command.Options do
       {:ok, path} -> path
       {:error, text} -> invalid(text)
     end
-  end
-
-  # Random, so that nobody can lay a folder of that name there before.
-  defp scratch do
-    base = Config.get(:command_temp_dir) || System.tmp_dir() || "/tmp"
-    name = "jido-" <> Base.encode32(:crypto.strong_rand_bytes(15), case: :lower, padding: false)
-    Path.join(Path.expand(base), name)
   end
 
   defp plan([], _cd), do: invalid("the command is empty")
@@ -211,8 +206,9 @@ defmodule JidoCode.Tools.Command.Options do
   defp network({:ports, ports}) when is_list(ports), do: Enum.map(ports, &integer(:network, &1, 0..65_535))
   defp network(mode), do: invalid(":network", ":none, {:ports, list} or :all", mode)
 
-  defp temporary(nil), do: nil
-  defp temporary(path), do: Path.expand(string(":temporary", path))
+  defp temporary(nil), do: {nil, nil}
+  defp temporary(%{folder: folder, holder: holder}), do: {folder, holder}
+  defp temporary(path), do: {Path.expand(string(":temporary", path)), nil}
 
   defp mode(mode) when mode in [:required, :best_effort, :without_namespaces, :off], do: mode
 

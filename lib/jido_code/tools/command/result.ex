@@ -14,13 +14,14 @@ defmodule JidoCode.Tools.Command.Result do
   #   * `limits` - for each limit asked for, whom it holds for, or why it was not applied
   #   * `put_back` - sentences on what controls git, was changed by the command, and is again as it was
   #   * `appeared` - sentences on repositories of git that the command left in the project
+  #   * `emptied` - where its temporary folder held too much: a sentence that says so
   #   * `processes_left` - 0: a command some process of which could not be killed has no result, but the error that says so
 
   alias JidoCode.Tools.Command.{Confinement, Output}
   alias JidoCode.Tools.Shortened
 
   @enforce_keys [:status, :exit_code, :signal, :stdout, :stderr, :stages, :duration_ms, :confinement, :limits]
-  defstruct @enforce_keys ++ [channel: nil, put_back: [], appeared: [], processes_left: 0]
+  defstruct @enforce_keys ++ [channel: nil, put_back: [], appeared: [], emptied: nil, processes_left: 0]
 
   @type stage :: %{
           program: String.t(),
@@ -42,6 +43,7 @@ defmodule JidoCode.Tools.Command.Result do
           limits: %{String.t() => String.t()},
           put_back: [String.t()],
           appeared: [String.t()],
+          emptied: String.t() | nil,
           processes_left: non_neg_integer()
         }
 
@@ -63,7 +65,7 @@ defmodule JidoCode.Tools.Command.Result do
 
     ended = if result.signal, do: ["Ended by #{result.signal}."], else: []
 
-    case ended ++ Enum.map(result.put_back ++ result.appeared, &(&1 <> ".")) do
+    case ended ++ Enum.map(result.put_back ++ result.appeared ++ List.wrap(result.emptied), &(&1 <> ".")) do
       [] -> report
       notes -> Map.put(report, "note", Enum.join(notes, " "))
     end
@@ -120,6 +122,7 @@ defmodule JidoCode.Tools.Command.Result do
        limits: report["limits"],
        put_back: report["put_back"],
        appeared: report["appeared"],
+       emptied: report["emptied"] && to_string(report["emptied"]),
        processes_left: report["processes_left"]
      }}
   end

@@ -31,6 +31,54 @@ defmodule JidoCode.Tools.Command.Runner do
     end
   end
 
+  @doc """
+  Starts the program as the calling process's port: frames with a length before them, and its exit status.
+  """
+  @spec open([String.t()]) :: {:ok, port()} | {:error, String.t()}
+  def open(arguments) do
+    with {:ok, program} <- path(), do: open(program, arguments)
+  end
+
+  @spec open(Path.t(), [String.t()]) :: {:ok, port()} | {:error, String.t()}
+  def open(program, arguments) do
+    options = [
+      :binary,
+      :exit_status,
+      :hide,
+      packet: 4,
+      arg0: @program,
+      args: arguments,
+      # The runner's own environment would be open to the command under /proc.
+      env: for({name, _value} <- :os.env(), do: {name, false}),
+      cd: "/"
+    ]
+
+    {:ok, Port.open({:spawn_executable, program}, options)}
+  rescue
+    error in [ErlangError, SystemLimitError] ->
+      {:error, "#{program} can't be started: #{Exception.message(error)}"}
+  end
+
+  @doc "Closes the port, by which the program ends what it keeps; one that has closed already is as well."
+  @spec close(port()) :: :ok
+  def close(port) do
+    Port.close(port)
+    :ok
+  rescue
+    ArgumentError -> :ok
+  end
+
+  @doc """
+  The path for a new temporary folder, which the program makes. Random, so that nobody can lay one of that name there before; the
+  program tells by the beginning what it may remove when it finds nobody left who uses it.
+  """
+  @spec temporary_folder() :: Path.t()
+  def temporary_folder do
+    base = Config.get(:command_temp_dir) || System.tmp_dir() || "/tmp"
+    name = "jido-run-" <> Base.encode32(:crypto.strong_rand_bytes(15), case: :lower, padding: false)
+    Path.join(Path.expand(base), name)
+  end
+
   defp kept, do: :persistent_term.get(__MODULE__, {:error, "the library is not started"})
 
   defp unavailable(why) do

@@ -11,7 +11,7 @@ defmodule JidoCode.Tools.Command.Server do
 
   use GenServer, restart: :temporary
 
-  alias JidoCode.Tools.Command.{Fence, Options, Output, Result}
+  alias JidoCode.Tools.Command.{Fence, Options, Output, Result, Runner}
 
   @streams [stdout: "stdout", stderr: "stderr", channel: "channel"]
 
@@ -167,11 +167,11 @@ defmodule JidoCode.Tools.Command.Server do
         {:noreply, state}
 
       {:ending, answer} ->
-        close_port(state.port)
+        Runner.close(state.port)
         {:noreply, over(state, answer)}
 
       _unfinished ->
-        close_port(state.port)
+        Runner.close(state.port)
         {:noreply, over(state, {:error, {:runner, "it did not end the command in time"}})}
     end
   end
@@ -302,36 +302,19 @@ defmodule JidoCode.Tools.Command.Server do
   defp cancel(timer), do: Process.cancel_timer(timer)
 
   defp open(spec) do
-    options = [
-      :binary,
-      :exit_status,
-      :hide,
-      packet: 4,
-      arg0: "jido_command_runner",
-      args: [spec.scratch],
-      # The runner's own environment would be open to the command under /proc.
-      env: for({name, _value} <- :os.env(), do: {name, false}),
-      cd: "/"
-    ]
+    case Runner.open(spec.executable, [spec.scratch]) do
+      {:ok, port} ->
+        tell(port, spec.request)
+        {:ok, port}
 
-    port = Port.open({:spawn_executable, spec.executable}, options)
-    tell(port, spec.request)
-    {:ok, port}
-  rescue
-    error in [ErlangError, SystemLimitError] ->
-      {:error, {:runner, "#{spec.executable} can't be started: #{Exception.message(error)}"}}
+      {:error, text} ->
+        {:error, {:runner, text}}
+    end
   end
 
   # A port that has just closed raises; its exit message tells the rest.
   defp tell(port, term) do
     Port.command(port, :erlang.term_to_binary(term))
-    :ok
-  rescue
-    ArgumentError -> :ok
-  end
-
-  defp close_port(port) do
-    Port.close(port)
     :ok
   rescue
     ArgumentError -> :ok

@@ -153,7 +153,7 @@ defmodule JidoCode.Tools.Config.Table do
       type: @positive,
       default: @hour,
       shown: "one hour",
-      doc: "after this time without a call a session's grants, limits and shells go"
+      doc: "after this time without a call a session's grants, limits, shells and temporary folder go"
     },
     %{
       key: :max_heap_words,
@@ -249,7 +249,7 @@ defmodule JidoCode.Tools.Config.Table do
       type: @positive,
       default: 1024 * 1024 * 1024,
       shown: "1 GiB",
-      doc: "what a command may keep in `/tmp` at most"
+      doc: "what the commands of a session may keep in `/tmp` at most"
     },
     %{
       key: :command_cache_dir,
@@ -298,7 +298,7 @@ defmodule JidoCode.Tools.Config.Table do
       type: :text,
       default: nil,
       shown: "the system's",
-      doc: "where the private temporary folders of commands are made"
+      doc: "where the temporary folders of sessions and commands are made"
     },
     %{
       key: :command_runner,

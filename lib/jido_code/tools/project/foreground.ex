@@ -3,7 +3,7 @@ defmodule JidoCode.Tools.Project.Foreground do
   # Runs a command for a tool call that waits for it: the audit trail is told what confines it, the caller what it prints
   # meanwhile, and it ends with the call.
 
-  alias JidoCode.Tools.{Command, Progress}
+  alias JidoCode.Tools.{Command, Progress, Temporary}
   alias JidoCode.Tools.Command.Confinement
 
   @typedoc """
@@ -21,7 +21,8 @@ defmodule JidoCode.Tools.Project.Foreground do
           {:ok, Command.Result.t()} | {:error, Command.reason()} | term()
         when acc: term()
   def run(command, options, context, acc \\ nil, look \\ fn _new, acc -> {:cont, acc} end) do
-    with {:ok, running} <- Command.start(command, options) do
+    with {:ok, temporary} <- Temporary.options(context),
+         {:ok, running} <- Command.start(command, temporary ++ options) do
       try do
         Confinement.tell(context, Command.confinement(running))
 

@@ -4,7 +4,7 @@ defmodule JidoCode.Tools.ProjectVM.Run do
   #
   # The owner, a `Keeper`, is told `{:connected, socket}`, `{:printed, id, text}` and at last `{:over, id, how}`.
 
-  alias JidoCode.Tools.Command
+  alias JidoCode.Tools.{Command, Temporary}
   alias JidoCode.Tools.ProjectVM.{Launch, Wire}
   alias JidoCode.Tools.Security.OutputSanitizer
   alias JidoCode.Tools.Shortened
@@ -22,7 +22,14 @@ defmodule JidoCode.Tools.ProjectVM.Run do
   @doc "Starts `mix jido.mcp.serve` in the project's folder."
   @spec start(Path.t(), keyword()) :: {:ok, t()} | {:error, String.t()}
   def start(root, opts) do
-    folder = folder!()
+    with {:ok, folder} <- claim(), do: start(folder, root, opts)
+  end
+
+  defp claim do
+    with {:error, reason} <- Temporary.claim(), do: {:error, Command.explain(reason)}
+  end
+
+  defp start(folder, root, opts) do
     path = Path.join(folder, "s")
     {:ok, listener} = :gen_tcp.listen(0, [active: false, ifaddr: {:local, path}] ++ Wire.socket_options())
     accept(listener, folder)
@@ -43,18 +50,9 @@ defmodule JidoCode.Tools.ProjectVM.Run do
 
       {:error, reason} ->
         :gen_tcp.close(listener)
-        File.rm_rf(folder)
+        Temporary.release(folder)
         {:error, Command.explain(reason)}
     end
-  end
-
-  # Only this user enters it. A socket's path is short on every system.
-  defp folder! do
-    name = "jido-vm-" <> Base.encode32(:crypto.strong_rand_bytes(10), case: :lower, padding: false)
-    folder = Path.join(if(byte_size(System.tmp_dir!()) > 60, do: "/tmp", else: System.tmp_dir!()), name)
-    File.mkdir!(folder)
-    File.chmod!(folder, 0o700)
-    folder
   end
 
   # The first connection is the VM's; then there is nothing left to connect to.
@@ -68,7 +66,7 @@ defmodule JidoCode.Tools.ProjectVM.Run do
       end
 
       :gen_tcp.close(listener)
-      File.rm_rf(folder)
+      Temporary.release(folder)
     end)
   end
 
@@ -150,7 +148,7 @@ defmodule JidoCode.Tools.ProjectVM.Run do
   def clean(vm) do
     if vm.socket, do: :gen_tcp.close(vm.socket)
     :gen_tcp.close(vm.listener)
-    File.rm_rf(vm.folder)
+    Temporary.release(vm.folder)
     :ok
   end
 

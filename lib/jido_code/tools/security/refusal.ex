@@ -29,7 +29,7 @@ defmodule JidoCode.Tools.Security.Refusal do
   @doc "A refusal as a sentence: what was refused, why, and what is allowed instead."
   @spec format(t()) :: String.t()
   def format(%{alias: %{name: name, step: step}} = refusal) do
-    "Step #{step + 1} of the alias #{name}: " <> format(%{refusal | alias: nil}) <> alias_hint(refusal.kind)
+    "Step #{step + 1} of the alias #{name}: " <> format(%{refusal | alias: nil}) <> alias_hint(refusal)
   end
 
   def format(refusal) do
@@ -37,13 +37,15 @@ defmodule JidoCode.Tools.Security.Refusal do
     said <> in_force(refusal)
   end
 
-  defp alias_hint(:alias_function_step),
+  defp alias_hint(%{kind: :alias_function_step}),
     do: ". A person can add the alias to config :jido_code_tools, trusted_aliases:."
 
-  defp alias_hint(kind) when kind in [:task_not_allowed, :task_blocked],
-    do: " A person can add a task to config :jido_code_tools, alias_tasks:."
+  # What is never run by a tool isn't by an alias either, whatever a person adds.
+  defp alias_hint(%{kind: kind, reason: reason})
+       when kind == :task_not_allowed or (kind == :task_blocked and reason != :not_listed),
+       do: " A person can add a task to config :jido_code_tools, alias_tasks:."
 
-  defp alias_hint(_kind), do: ""
+  defp alias_hint(_refusal), do: ""
 
   # Where the list is what is in the way, the refusal names it.
   @by_list [:command_not_allowed, :launcher_blocked, :subcommand_not_allowed, :task_not_allowed, :subshell] ++
@@ -227,8 +229,11 @@ defmodule JidoCode.Tools.Security.Refusal do
 
   defp say(:invalid_task_name, %{task: task}, _subject), do: "Invalid task name format: #{task}"
 
+  defp say(:task_blocked, %{task: task, reason: :not_listed}, _subject),
+    do: "Mix task is blocked: #{task}. It is never run by a tool."
+
   defp say(:task_blocked, %{task: task, reason: reason}, _subject),
-    do: "Mix task is blocked: #{task}#{because(reason)}. It is never run by a tool."
+    do: "Mix task is blocked: #{task}#{because(reason)}."
 
   defp say(:task_not_allowed, %{task: task} = refusal, _subject),
     do: "Mix task not allowed: #{task}." <> instead(refusal.allowed)

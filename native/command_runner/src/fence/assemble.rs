@@ -8,7 +8,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -40,6 +40,8 @@ fn at(place: impl AsRef<Path>) -> impl FnOnce(Errno) -> Failure {
 pub struct Roots {
     old: OwnedFd,
     new: OwnedFd,
+    /// A folder inside whose contents other commands make as well.
+    shared: Option<PathBuf>,
 }
 
 impl Roots {
@@ -67,7 +69,40 @@ impl Roots {
         };
         let new = open(rustix::fs::CWD, Path::new("/new"), ResolveFlags::empty());
         attach(&root, &new.map_err(at("/new"))?).map_err(at("/new"))?;
-        Ok(Self { old, new: root })
+        Ok(Self {
+            old,
+            new: root,
+            shared: None,
+        })
+    }
+
+    /// Follows no link below this folder inside: other commands of the session write there.
+    pub fn shares(&mut self, folder: PathBuf) {
+        self.shared = Some(folder);
+    }
+
+    /// Whether a place is inside the shared folder.
+    pub fn is_shared(&self, path: &Path) -> bool {
+        let shared = self.shared.as_deref();
+        shared.is_some_and(|shared| path != shared && path.starts_with(shared))
+    }
+
+    /// What lies outside at those of the places that are below the shared folder.
+    pub fn exposed(&self, paths: &[&[PathBuf]]) -> Result<Vec<Exposed>, Failure> {
+        let identify = |path: &PathBuf| {
+            let file = self.source(path).and_then(rustix::fs::fstat);
+            Ok(Exposed {
+                path: path.clone(),
+                file: file
+                    .map(|file| (file.st_dev, file.st_ino))
+                    .map_err(at(path))?,
+            })
+        };
+        let paths = paths.iter().copied().flatten();
+        paths
+            .filter(|path| self.is_shared(path))
+            .map(identify)
+            .collect()
     }
 
     /// Makes one mount.
@@ -159,7 +194,12 @@ impl Roots {
 
     /// The place of a mount, made where it is missing.
     fn target(&self, path: &Path, folder: bool) -> rustix::io::Result<OwnedFd> {
-        match open(&self.new, path, ResolveFlags::IN_ROOT) {
+        let resolve = if self.is_shared(path) {
+            ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS
+        } else {
+            ResolveFlags::IN_ROOT
+        };
+        match open(&self.new, path, resolve) {
             Err(Errno::NOENT) => {}
             opened => return opened,
         }
@@ -172,7 +212,7 @@ impl Roots {
                 rustix::fs::openat(&parent, name, create, Mode::from_raw_mode(0o644))?;
             }
         }
-        open(&self.new, path, ResolveFlags::IN_ROOT)
+        open(&self.new, path, resolve)
     }
 
     fn beside<'a>(&self, path: &'a Path) -> rustix::io::Result<(OwnedFd, &'a std::ffi::OsStr)> {
@@ -194,6 +234,48 @@ impl Roots {
         rustix::mount::unmount(".", UnmountFlags::DETACH).map_err(at("the old root"))?;
         rustix::process::chdir("/").map_err(at("/"))
     }
+}
+
+/// A place that must be read-only, in a folder where commands that run at the same time may move
+/// what it lies in.
+pub struct Exposed {
+    path: PathBuf,
+    /// Device and number of what must be there.
+    file: (u64, u64),
+}
+
+/// Looks whether each is still what it was, and read-only. What has been moved before it was
+/// covered is not at its place now, or is there uncovered; moved later its cover goes with it.
+pub fn verify(exposed: &[Exposed]) -> Result<(), Failure> {
+    for Exposed { path, file } in exposed {
+        let look = || {
+            let place = open(rustix::fs::CWD, path, ResolveFlags::NO_SYMLINKS)?;
+            let stat = rustix::fs::fstat(&place)?;
+            let read_only = rustix::fs::fstatvfs(&place)?
+                .f_flag
+                .contains(rustix::fs::StatVfsMountFlags::RDONLY);
+            if read_only && (stat.st_dev, stat.st_ino) == *file {
+                Ok(())
+            } else {
+                Err(Errno::STALE)
+            }
+        };
+        look().map_err(at(path))?;
+    }
+    Ok(())
+}
+
+/// Lays a file system in memory over a folder of the running namespace, of this many bytes at most,
+/// which anyone inside may write.
+pub fn remember(folder: &Path, bytes: u64) -> Result<(), Failure> {
+    memory(bytes, "1777")
+        .and_then(|tree| {
+            attach(
+                &tree,
+                &open(rustix::fs::CWD, folder, ResolveFlags::empty())?,
+            )
+        })
+        .map_err(at(folder))
 }
 
 /// Covers a place of the running namespace with itself, read-only if not writable.

@@ -12,9 +12,10 @@ use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{DumpableBehavior, Pid, Signal};
 use rustix::thread::UnshareFlags;
 
-use super::assemble::{Failure, Roots, copy, cover, put};
+use super::Failure::{self as Lacking, Broken, Unavailable};
+use super::assemble::{Failure, Roots, copy, cover, put, verify};
 use super::mounts::{Mount, What};
-use super::{Design, Repository};
+use super::{Design, Repository, hold};
 use crate::privileges;
 
 /// The namespace that was made last has been opened: go on.
@@ -40,26 +41,21 @@ const NAMESPACES: libc::c_int = libc::CLONE_NEWUSER
     | libc::CLONE_NEWIPC
     | libc::CLONE_NEWUTS;
 
-/// Starts it in namespaces of its own.
+/// Starts it in namespaces of its own, made within those of the session's folder if it has one.
 pub fn start(
     design: &Design,
     aside: &Path,
     ours: &OwnedFd,
     theirs: OwnedFd,
-) -> Result<Pid, String> {
+) -> Result<Pid, Lacking> {
     let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
-    // SAFETY: without a stack of its own the child goes on with a copy of this process, as after
-    // `fork`; there is one thread, so it is a whole copy that may run any code.
-    let id = unsafe { libc::syscall(libc::SYS_clone, NAMESPACES | libc::SIGCHLD, 0, 0, 0, 0) };
-    match id {
-        0 => {
-            let status = match become_init(
-                design,
-                aside,
-                ours,
-                &theirs,
-                (user.as_raw(), group.as_raw()),
-            ) {
+    let ids = (user.as_raw(), group.as_raw());
+    let become_it = |flags: libc::c_int| {
+        // SAFETY: without a stack of its own the child goes on with a copy of this process, as
+        // after `fork`; there is one thread, so it is a whole copy that may run any code.
+        let id = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
+        if id == 0 {
+            let status = match become_init(design, aside, ours, &theirs, ids) {
                 Ok(()) => 0,
                 Err((kind, (place, error))) => {
                     let text = [&[kind], format!("{place}: {error}").as_bytes()].concat();
@@ -71,11 +67,20 @@ pub fn start(
             unsafe { libc::_exit(status) }
         }
         // Minus one is not a process but a word for all of them, which a later signal would reach.
-        id => i32::try_from(id)
+        i32::try_from(id)
             .ok()
             .filter(|id| *id > 0)
             .and_then(Pid::from_raw)
-            .ok_or_else(|| format!("new namespaces: {}", io::Error::last_os_error())),
+            .ok_or_else(io::Error::last_os_error)
+    };
+    match &design.holder {
+        None => become_it(NAMESPACES | libc::SIGCHLD)
+            .map_err(|error| Unavailable(format!("new namespaces: {error}"))),
+        // The session's folder is there or it is not: nothing less will do.
+        Some(holder) => hold::beside(holder, || {
+            become_it(NAMESPACES | libc::CLONE_PARENT | libc::SIGCHLD)
+        })
+        .map_err(|error| Broken(format!("the session's temporary folder: {error}"))),
     }
 }
 
@@ -122,13 +127,18 @@ fn broken(failure: Failure) -> Failed {
     (BROKEN, failure)
 }
 
-fn make_mounts(design: &Design, aside: &Path, control: &OwnedFd) -> Result<(), Failed> {
+fn make_mounts(design: &Design, aside: &Path, channel: &OwnedFd) -> Result<(), Failed> {
     let unavailable = |failure| (UNAVAILABLE, failure);
     let root = |mount: &&Mount| mount.at.parent().is_none();
     let everything = design.mounts.iter().any(|mount| root(&mount));
-    let roots = Roots::prepare(aside, everything).map_err(unavailable)?;
+    let mut roots = Roots::prepare(aside, everything).map_err(unavailable)?;
+    if let Some(shared) = &design.shared {
+        roots.shares(shared.clone());
+    }
     for mount in design.mounts.iter().filter(|mount| !root(mount)) {
-        let planned = matches!(mount.what, What::Bind { .. } | What::Link(_) | What::Folder);
+        // Nor is it the machine's lack where another command of the session may have done it.
+        let planned = matches!(mount.what, What::Bind { .. } | What::Link(_) | What::Folder)
+            || roots.is_shared(&mount.at);
         let kind = if planned { BROKEN } else { UNAVAILABLE };
         roots.make(mount).map_err(|failure| (kind, failure))?;
     }
@@ -137,6 +147,10 @@ fn make_mounts(design: &Design, aside: &Path, control: &OwnedFd) -> Result<(), F
         Some(tree) => Some((tree.clone(), roots.read_only(tree).map_err(broken)?)),
         None => None,
     };
+    let control = repository.map_or(&[][..], |repository| &repository.control);
+    let plain = roots.exposed(&[&design.locked, &design.protected]);
+    let plain = plain.map_err(broken)?;
+    let git = roots.exposed(&[&design.locked, control]).map_err(broken)?;
     roots.enter().map_err(unavailable)?;
     for path in &design.locked {
         cover(path, false).map_err(broken)?;
@@ -148,7 +162,8 @@ fn make_mounts(design: &Design, aside: &Path, control: &OwnedFd) -> Result<(), F
     for path in &design.protected {
         cover(path, false).map_err(broken)?;
     }
-    hand_over(control).map_err(lacking("views"))?;
+    verify(&plain).map_err(broken)?;
+    hand_over(channel).map_err(lacking("views"))?;
     if let Some(repository) = repository {
         // SAFETY: it takes away nothing that another thread would miss: there is none.
         unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }.map_err(lacking("views"))?;
@@ -158,7 +173,8 @@ fn make_mounts(design: &Design, aside: &Path, control: &OwnedFd) -> Result<(), F
         for path in &repository.control {
             cover(path, false).map_err(broken)?;
         }
-        hand_over(control).map_err(lacking("views"))?;
+        verify(&git).map_err(broken)?;
+        hand_over(channel).map_err(lacking("views"))?;
     }
     Ok(())
 }
@@ -201,7 +217,7 @@ fn close(descriptor: &OwnedFd) {
 }
 
 /// Everyone is who they are outside, and no one else is anyone.
-fn map_ids((user, group): (u32, u32)) -> io::Result<()> {
+pub fn map_ids((user, group): (u32, u32)) -> io::Result<()> {
     // Without this an ordinary user may not map a group.
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;

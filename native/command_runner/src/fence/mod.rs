@@ -16,6 +16,7 @@
 //! another view than its neighbours in a pipe.
 
 pub mod assemble;
+pub mod hold;
 mod init;
 pub mod mounts;
 
@@ -35,6 +36,10 @@ use mounts::Mount;
 pub struct Design {
     /// The mounts, in order.
     pub mounts: Vec<Mount>,
+    /// Who keeps the session's temporary folder, in whose namespaces the fence is then made.
+    pub holder: Option<hold::Holder>,
+    /// Where that folder is inside: other commands write there at the same time.
+    pub shared: Option<PathBuf>,
     /// Read-only in every view: what git's configuration runs.
     pub locked: Vec<PathBuf>,
     /// Read-only in the plain view: git's folders.
@@ -90,7 +95,7 @@ impl Fence {
         let family = AddressFamily::UNIX;
         let (control, theirs) = rustix::net::socketpair(family, SocketType::SEQPACKET, flags, None)
             .map_err(|error| Failure::Broken(error.to_string()))?;
-        let init = init::start(design, aside, &control, theirs).map_err(Failure::Unavailable)?;
+        let init = init::start(design, aside, &control, theirs)?;
         let fence = Self::of(init, control, design.repository.is_some());
         // It must not be left waiting for an answer.
         fence.inspect_err(|_| init::kill(init))

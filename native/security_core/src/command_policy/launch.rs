@@ -58,6 +58,7 @@ pub(super) fn wrapped(scan: &mut Scan<'_>) -> Result<()> {
     }
     scan.inner = Some(matched.more);
     scan.subcommand = matched.subcommand.take();
+    scan.command.program = scan.command.argv.len() + matched.command.program;
     take(scan, matched.command);
     scan.at = scan.words.len();
     Ok(())

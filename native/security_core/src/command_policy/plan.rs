@@ -111,6 +111,9 @@ pub enum Statement {
 pub struct Command {
     /// The arguments, the program's name first.
     pub argv: Vec<Word>,
+    /// The place among them of the program that runs in the end: behind `timeout`, `nice` and
+    /// `xargs`, which do nothing else.
+    pub program: usize,
     /// Variables of this command alone; none takes one away.
     pub env: Vec<(String, Option<String>)>,
     /// Redirections, in the order in which they apply.
@@ -197,6 +200,7 @@ impl Command {
     pub(super) fn new(place: super::Place<'_>) -> Self {
         Command {
             argv: Vec::new(),
+            program: 0,
             env: Vec::new(),
             redirections: Vec::new(),
             paths: Vec::new(),
@@ -206,6 +210,18 @@ impl Command {
             hardening: Hardening::None,
             mix: None,
         }
+    }
+}
+
+impl Command {
+    /// The words of the program that runs in the end.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.argv.iter().skip(self.program).map(Word::text)
+    }
+
+    /// Whether that is git itself, which alone may write its folders.
+    pub fn runs_git(&self) -> bool {
+        self.words().next() == Some("git")
     }
 }
 

@@ -109,6 +109,19 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTaskTest do
       refute File.exists?(Path.join(root, "called"))
     end
 
+    test "with a task that is never run is told so, and nothing else" do
+      mix = """
+      defmodule Ship.MixProject do
+        use Mix.Project
+        def project, do: [app: :ship, version: "0.1.0", aliases: [ship: ["compile", "release"]]]
+      end
+      """
+
+      text = refused(%{project_root: MixProject.new!(%{"mix.exs" => mix})}, %{"task" => "ship"})
+      assert text =~ "Step 2 of the alias ship: Mix task is blocked: release. It is never run by a tool."
+      refute text =~ "A person"
+    end
+
     test "is the one that Mix finds: one named by a string stands before none" do
       mix = """
       defmodule Shadow.MixProject do
