@@ -328,42 +328,61 @@ impl Shell {
             Part::Statements {
                 statements,
                 redirections,
-            } => {
-                let mut ends = ends;
-                if let Err(message) = redirect(&redirections, &mut ends, machine) {
-                    self.say(format!("{message}\n").as_bytes(), machine);
-                    return Ok(Running::Ended(1));
-                }
-                // In a pipeline each part is a shell of its own.
-                let mut own = self.state.clone();
-                let state = if alone { &mut self.state } else { &mut own };
-                match carry_out(state, &statements, machine) {
-                    Ok(()) => Ok(Running::Ended(if state.exited { state.last } else { 0 })),
-                    Err(message) => {
-                        self.say(format!("{message}\n").as_bytes(), machine);
-                        Ok(Running::Ended(1))
-                    }
-                }
-            }
+            } => match self.redirected(&redirections, ends, machine) {
+                Ok(_) => Ok(self.do_statements(&statements, alone, machine)),
+                Err(failed) => Ok(failed),
+            },
             Part::Group {
                 steps,
                 subshell,
                 redirections,
-            } => {
-                let mut ends = ends;
-                if let Err(message) = redirect(&redirections, &mut ends, machine) {
-                    self.say(format!("{message}\n").as_bytes(), machine);
-                    return Ok(Running::Ended(1));
+            } => match self.redirected(&redirections, ends, machine) {
+                Ok(ends) => {
+                    let plain = self.plain_errors && redirections.iter().all(|r| r.fd != 2);
+                    let mut shell = Shell::start(steps, self.state.clone(), ends, plain);
+                    shell.advance(machine)?;
+                    Ok(Running::Group {
+                        shell: Box::new(shell),
+                        subshell,
+                    })
                 }
-                let plain = self.plain_errors && redirections.iter().all(|r| r.fd != 2);
-                let mut shell = Shell::start(steps, self.state.clone(), ends, plain);
-                shell.advance(machine)?;
-                Ok(Running::Group {
-                    shell: Box::new(shell),
-                    subshell,
-                })
-            }
+                Err(failed) => Ok(failed),
+            },
         }
+    }
+
+    /// The ends after redirections of a group, or of what the shell itself does. One that fails is
+    /// said, and the part is over.
+    fn redirected(
+        &self,
+        redirections: &[security_core::command_policy::Redirection],
+        mut ends: Descriptors,
+        machine: &mut Machine<'_>,
+    ) -> Result<Descriptors, Running> {
+        match redirect(redirections, &mut ends, machine) {
+            Ok(()) => Ok(ends),
+            Err(message) => Err(self.failed(&message, machine)),
+        }
+    }
+
+    fn do_statements(
+        &mut self,
+        statements: &[Statement],
+        alone: bool,
+        machine: &mut Machine<'_>,
+    ) -> Running {
+        // In a pipeline each part is a shell of its own.
+        let mut own = self.state.clone();
+        let state = if alone { &mut self.state } else { &mut own };
+        match carry_out(state, statements, machine) {
+            Ok(()) => Running::Ended(if state.exited { state.last } else { 0 }),
+            Err(message) => self.failed(&message, machine),
+        }
+    }
+
+    fn failed(&self, message: &str, machine: &mut Machine<'_>) -> Running {
+        self.say(format!("{message}\n").as_bytes(), machine);
+        Running::Ended(1)
     }
 
     fn start_stage(

@@ -17,6 +17,7 @@ use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal};
 
 use crate::confine::Confinement;
+use crate::fence::View;
 use crate::limits::Applied;
 use crate::spec::{CHANNEL_VARIABLE, Redirection, Spec, Stage, Target};
 
@@ -77,24 +78,7 @@ pub fn spawn(
     limits: &Arc<Applied>,
     confinement: &Arc<Confinement>,
 ) -> Result<Pid, Failure> {
-    let program = &stage.arguments[0];
-    let [input, output, errors] = descriptors;
-    let mut command = Command::new(program);
-    command
-        .args(&stage.arguments[1..])
-        .env_clear()
-        .envs(spec.environment.iter().map(|(name, value)| (name, value)))
-        .stdin(Stdio::from(input))
-        .stdout(Stdio::from(output))
-        .stderr(Stdio::from(errors));
-
-    for (name, value) in &stage.environment {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-
+    let mut command = program(stage, descriptors, spec);
     // It keeps its number, which nothing in the child can be using for anything else.
     let channel = channel.map(|channel| channel.as_raw_fd());
     if let Some(number) = channel {
@@ -103,41 +87,23 @@ pub fn spawn(
 
     let system = |error: Errno| Failure::Unsafe(io::Error::from(error).to_string());
     let (sibling, told) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(system)?;
-    let parent = rustix::process::getpid();
-    let (limits, confinement) = (Arc::clone(limits), Arc::clone(confinement));
     let folder = stage.folder.as_ref().unwrap_or(&spec.folder).clone();
-    let (own_folder, redirections) = (folder.clone(), stage.redirections.clone());
-    let (read, write) = (spec.readable(), spec.policy.write.clone());
-    let view = stage.view();
+    let becoming = Becoming {
+        parent: rustix::process::getpid(),
+        told,
+        view: stage.view(),
+        limits: Arc::clone(limits),
+        confinement: Arc::clone(confinement),
+        folder: folder.clone(),
+        redirections: stage.redirections.clone(),
+        read: spec.readable(),
+        write: spec.policy.write.clone(),
+        channel,
+    };
     // SAFETY: the closure runs in the forked child only, before it becomes the command. This
     // process has a single thread, so the child has a whole heap and no lock held by a thread that
     // did not survive the fork.
-    unsafe {
-        command.pre_exec(move || {
-            if confinement.join(view).map_err(during(Setup::Confinement))? {
-                go_on_as_sibling(&told).map_err(during(Setup::Confinement))?;
-                start_session(None).map_err(during(Setup::Session))?;
-            } else {
-                start_session(Some(parent)).map_err(during(Setup::Session))?;
-            }
-            limits.enter().map_err(during(Setup::Limits))?;
-            rustix::process::chdir(&own_folder)
-                .map_err(|error| during(Setup::Folder)(error.into()))?;
-            confinement.enter().map_err(during(Setup::Confinement))?;
-            for (place, redirection) in redirections.iter().enumerate() {
-                redirect(redirection, read.as_deref(), write.as_deref())
-                    .map_err(at_place(Setup::Redirection, place))?;
-            }
-            close_on_exec();
-            if let Some(number) = channel {
-                // SAFETY: the number is that of the descriptor, which this process keeps open as
-                // long as the plan runs.
-                let channel = BorrowedFd::borrow_raw(number);
-                rustix::io::fcntl_setfd(channel, FdFlags::empty())?;
-            }
-            Ok(())
-        });
-    }
+    unsafe { command.pre_exec(move || becoming.prepare()) };
 
     let spawned = command.spawn();
     // With it the closure goes, and the writing end of the pipe.
@@ -155,7 +121,76 @@ pub fn spawn(
                 .and_then(Pid::from_raw)
                 .ok_or_else(|| Failure::Unsafe("the system gave no process id".to_owned()))
         }
-        Err(error) => Err(explain(program, &folder, &stage.redirections, &error)),
+        Err(error) => Err(explain(
+            &stage.arguments[0],
+            &folder,
+            &stage.redirections,
+            &error,
+        )),
+    }
+}
+
+/// The program with its arguments, variables and ends.
+fn program(stage: &Stage, [input, output, errors]: Descriptors, spec: &Spec) -> Command {
+    let mut command = Command::new(&stage.arguments[0]);
+    command
+        .args(&stage.arguments[1..])
+        .env_clear()
+        .envs(spec.environment.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::from(input))
+        .stdout(Stdio::from(output))
+        .stderr(Stdio::from(errors));
+    for (name, value) in &stage.environment {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command
+}
+
+/// What the child needs to become the command.
+struct Becoming {
+    parent: Pid,
+    told: OwnedFd,
+    view: View,
+    limits: Arc<Applied>,
+    confinement: Arc<Confinement>,
+    folder: PathBuf,
+    redirections: Vec<Redirection>,
+    read: Option<Vec<PathBuf>>,
+    write: Option<Vec<PathBuf>>,
+    channel: Option<RawFd>,
+}
+
+impl Becoming {
+    /// Puts everything on, in the child.
+    fn prepare(&self) -> io::Result<()> {
+        let joined = self.confinement.join(self.view);
+        if joined.map_err(during(Setup::Confinement))? {
+            go_on_as_sibling(&self.told).map_err(during(Setup::Confinement))?;
+            start_session(None).map_err(during(Setup::Session))?;
+        } else {
+            start_session(Some(self.parent)).map_err(during(Setup::Session))?;
+        }
+        self.limits.enter().map_err(during(Setup::Limits))?;
+        rustix::process::chdir(&self.folder)
+            .map_err(|error| during(Setup::Folder)(error.into()))?;
+        self.confinement
+            .enter()
+            .map_err(during(Setup::Confinement))?;
+        for (place, redirection) in self.redirections.iter().enumerate() {
+            redirect(redirection, self.read.as_deref(), self.write.as_deref())
+                .map_err(at_place(Setup::Redirection, place))?;
+        }
+        close_on_exec();
+        if let Some(number) = self.channel {
+            // SAFETY: the number is that of the descriptor, which this process keeps open as long
+            // as the plan runs.
+            let channel = unsafe { BorrowedFd::borrow_raw(number) };
+            rustix::io::fcntl_setfd(channel, FdFlags::empty())?;
+        }
+        Ok(())
     }
 }
 

@@ -397,7 +397,7 @@ impl From<line::Step> for Step {
 impl From<line::Stage> for Part {
     fn from(stage: line::Stage) -> Self {
         match stage {
-            line::Stage::Program(command) => Part::Judged(Box::new(command)),
+            line::Stage::Program(command) => Part::Judged(command),
             line::Stage::Statement {
                 statements,
                 redirections,

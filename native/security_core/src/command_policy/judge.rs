@@ -156,7 +156,7 @@ impl<'a> Judge<'a> {
         command.env = given.chain(own).collect();
         command.redirections = redirections;
         command.assumes = used;
-        Ok(Stage::Program(command))
+        Ok(Stage::Program(Box::new(command)))
     }
 
     fn read<T>(

@@ -47,7 +47,7 @@ pub enum Connector {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stage {
     /// A program.
-    Program(Command),
+    Program(Box<Command>),
     /// What the shell itself would do.
     Statement {
         /// What, one after the other.

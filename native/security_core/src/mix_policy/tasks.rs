@@ -155,7 +155,7 @@ pub fn allowed() -> Vec<TaskGrammar> {
     )];
     list.extend(testing());
     list.extend(fetching());
-    list.extend(checking());
+    list.extend([credo(), dialyzer()]);
     list.extend(documenting());
     list
 }
@@ -296,91 +296,92 @@ fn fetching() -> Vec<TaskGrammar> {
     ]
 }
 
-fn checking() -> Vec<TaskGrammar> {
-    vec![
-        task(
-            "credo",
-            false,
-            vec![
-                short("all", 'a', Value::Flag),
-                short("all-priorities", 'A', Value::Flag),
-                short("checks", 'c', Value::Text),
-                option("checks-with-tag", Value::Name),
-                option("checks-without-tag", Value::Name),
-                short("config-name", 'C', Value::Name),
-                toggle("color"),
-                option("enable-disabled-checks", Value::Text),
-                option("files-excluded", Value::Path),
-                option("files-included", Value::Path),
-                option(
-                    "format",
-                    one_of(&["flycheck", "json", "oneline", "sarif", "short"]),
-                ),
-                short("help", 'h', Value::Flag),
-                short("ignore", 'i', Value::Text),
-                option("ignore-checks", Value::Text),
-                option("min-priority", Value::Name),
-                flag("mute-exit-status"),
-                option("only", Value::Text),
-                flag("strict"),
-                flag("verbose"),
-                short("version", 'v', Value::Flag),
+fn credo() -> TaskGrammar {
+    task(
+        "credo",
+        false,
+        vec![
+            short("all", 'a', Value::Flag),
+            short("all-priorities", 'A', Value::Flag),
+            short("checks", 'c', Value::Text),
+            option("checks-with-tag", Value::Name),
+            option("checks-without-tag", Value::Name),
+            short("config-name", 'C', Value::Name),
+            toggle("color"),
+            option("enable-disabled-checks", Value::Text),
+            option("files-excluded", Value::Path),
+            option("files-included", Value::Path),
+            option(
+                "format",
+                one_of(&["flycheck", "json", "oneline", "sarif", "short"]),
+            ),
+            short("help", 'h', Value::Flag),
+            short("ignore", 'i', Value::Text),
+            option("ignore-checks", Value::Text),
+            option("min-priority", Value::Name),
+            flag("mute-exit-status"),
+            option("only", Value::Text),
+            flag("strict"),
+            flag("verbose"),
+            short("version", 'v', Value::Flag),
+        ],
+        vec![
+            refuse("config-file", EvaluatesCode),
+            refuse("working-dir", LeavesProject),
+            refuse("read-from-stdin", WaitsForInput),
+            refuse("watch", NeverEnds),
+            refuse_short("debug", 'd', RunsProgram),
+        ],
+        Positional::Subcommand {
+            accepted: [
+                "suggest",
+                "list",
+                "explain",
+                "categories",
+                "info",
+                "help",
+                "version",
+            ]
+            .map(Cow::Borrowed)
+            .to_vec(),
+            refused: vec![
+                (Cow::Borrowed("diff"), LeavesProject),
+                (Cow::Borrowed("gen.check"), WritesFile),
+                (Cow::Borrowed("gen.config"), WritesFile),
             ],
-            vec![
-                refuse("config-file", EvaluatesCode),
-                refuse("working-dir", LeavesProject),
-                refuse("read-from-stdin", WaitsForInput),
-                refuse("watch", NeverEnds),
-                refuse_short("debug", 'd', RunsProgram),
-            ],
-            Positional::Subcommand {
-                accepted: [
-                    "suggest",
-                    "list",
-                    "explain",
-                    "categories",
-                    "info",
-                    "help",
-                    "version",
-                ]
-                .map(Cow::Borrowed)
-                .to_vec(),
-                refused: vec![
-                    (Cow::Borrowed("diff"), LeavesProject),
-                    (Cow::Borrowed("gen.check"), WritesFile),
-                    (Cow::Borrowed("gen.config"), WritesFile),
-                ],
-            },
-        ),
-        task(
-            "dialyzer",
-            true,
-            vec![
-                flag("force-check"),
-                option(
-                    "format",
-                    one_of(&[
-                        "short",
-                        "raw",
-                        "dialyxir",
-                        "dialyzer",
-                        "github",
-                        "ignore_file",
-                        "ignore_file_strict",
-                    ]),
-                ),
-                flag("ignore-exit-status"),
-                flag("list-unused-filters"),
-                flag("no-check"),
-                flag("no-compile"),
-                flag("plt"),
-                flag("quiet"),
-                flag("quiet-with-result"),
-            ],
-            vec![],
-            Positional::None,
-        ),
-    ]
+        },
+    )
+}
+
+fn dialyzer() -> TaskGrammar {
+    task(
+        "dialyzer",
+        true,
+        vec![
+            flag("force-check"),
+            option(
+                "format",
+                one_of(&[
+                    "short",
+                    "raw",
+                    "dialyxir",
+                    "dialyzer",
+                    "github",
+                    "ignore_file",
+                    "ignore_file_strict",
+                ]),
+            ),
+            flag("ignore-exit-status"),
+            flag("list-unused-filters"),
+            flag("no-check"),
+            flag("no-compile"),
+            flag("plt"),
+            flag("quiet"),
+            flag("quiet-with-result"),
+        ],
+        vec![],
+        Positional::None,
+    )
 }
 
 fn documenting() -> Vec<TaskGrammar> {
