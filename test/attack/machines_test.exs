@@ -163,7 +163,97 @@ defmodule JidoCode.Tools.Attack.MachinesTest do
     JidoCode.Tools.Command.run(["true"])
     """
 
-    assert {:error, {:runner, _text}} = evaluate([], code)
+    assert {:error, {:runner, text}} = evaluate([], code)
+    assert text =~ full and text =~ "command_temp_dir:"
+  end
+
+  # Where mounts can be made, the words that lead a VM into a namespace of mounts of its own.
+  defp in_mounts(script, arguments),
+    do: ~w(unshare --mount --propagation private sh -c) ++ [script <> ~s(; exec "$@"), "sh" | arguments]
+
+  @work """
+  root = System.get_env("PROJECT")
+  context = %{project_root: root, session_id: "s", granted_tier: :execute}
+  for line <- ["cat file", "git add file", "git commit -qm one", "elixir write.exs", "elixir read.exs"] do
+    case JidoCode.Tools.SecureExecutor.call("bash_execute", %{"command" => line}, context) do
+      {:ok, result} -> {result["exit_code"], result["stdout"], result["confinement"]["fence"]}
+      error -> error
+    end
+  end
+  """
+
+  defp project!(folder) do
+    File.mkdir_p!(folder)
+    File.write!(Path.join(folder, "file"), "content\n")
+    File.write!(Path.join(folder, "write.exs"), ~s|File.write!(Path.join(System.tmp_dir!(), "kept"), "kept")|)
+    File.write!(Path.join(folder, "read.exs"), ~s|IO.write(File.read!(Path.join(System.tmp_dir!(), "kept")))|)
+    git!(folder, ~w(init -q))
+    git!(folder, ~w(config user.name Person))
+    git!(folder, ~w(config user.email person@example.org))
+    folder
+  end
+
+  defp works!(answers, fence) do
+    assert [{0, "content\n", ^fence}, {0, "", _}, {0, "", _}, {0, "", _}, {0, "kept", _}] = answers
+  end
+
+  test "a project on another mount, beside its sources' own", %{fence?: fence?, root?: root?} do
+    if fence? and root? do
+      folders = folders!()
+      source = project!(Path.join(folders.outside, "project"))
+      mount = "mount -t tmpfs none #{folders.project} && cp -a #{source}/. #{folders.project}"
+      works!(evaluate(in_mounts(mount, []), @work, [{"PROJECT", folders.project}]), "whole")
+    end
+  end
+
+  test "a folder for temporary files without space, or without room for one more name", %{
+    fence?: fence?,
+    root?: root?
+  } do
+    if fence? and root? do
+      folders = folders!()
+      env = [{"PROJECT", project!(folders.project)}, {"TMPDIR", folders.outside}]
+      mount = "mount -t tmpfs -o size=64k,nr_inodes=16,mode=777 none #{folders.outside}"
+
+      # What commands keep there is in memory of its own.
+      full = mount <> "; head -c 200000 /dev/zero > #{folders.outside}/full 2>/dev/null"
+      works!(evaluate(in_mounts(full, []), @work, env), "whole")
+
+      names = mount <> "; for i in $(seq 20); do mkdir #{folders.outside}/$i 2>/dev/null; done"
+      answers = evaluate(in_mounts(names, []), @work, env)
+
+      for answer <- answers do
+        assert {:error, text} = answer
+        assert text =~ folders.outside and text =~ "No space left" and text =~ "command_temp_dir:"
+      end
+    end
+  end
+
+  # As a container's, whose parts of /proc are covered: the kernel shows no new one inside.
+  test "in a container's tree: Landlock alone, said so", %{fence?: fence?, root?: root?} do
+    if fence? and root? do
+      covered = "mount --bind /dev/null /proc/uptime"
+
+      assert [{"landlock", [missing], output, 0}, {:error, {:confinement, text}}] =
+               evaluate(in_mounts(covered, []), @run)
+
+      assert missing =~ "/proc" and text =~ "/proc"
+      assert output =~ "read"
+      works!(evaluate(in_mounts(covered, []), @work, [{"PROJECT", project!(folders!().project)}]), "landlock")
+    end
+  end
+
+  test "an ordinary user's session, in a path with spaces, other letters and a link, without a home",
+       %{fence?: fence?, root?: root?} do
+    if fence? and root? do
+      folders = folders!()
+      plain = project!(Path.join(folders.project, "mein Prüfling 日本"))
+      link = Path.join(folders.project, "by link")
+      File.ln_s!(plain, link)
+      {_, 0} = System.cmd("chown", ["-R", "65534:65534", Path.dirname(folders.project)])
+      user = ~w(setpriv --reuid=65534 --regid=65534 --clear-groups env -u HOME)
+      works!(evaluate(user, @work, [{"PROJECT", link}]), "whole")
+    end
   end
 
   test "off is what a person chose, and is said in the result" do

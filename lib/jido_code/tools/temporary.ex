@@ -79,10 +79,7 @@ defmodule JidoCode.Tools.Temporary do
     case Enum.find(held, fn {_key, entry} -> entry.port == port end) do
       {key, entry} ->
         # The runner's map has binary keys; :safe makes that sure.
-        %{"event" => "held", "holder" => holder} = :erlang.binary_to_term(data, [:safe])
-        entry = %{entry | ready?: true, holder: holder}
-        for from <- entry.waiting, do: GenServer.reply(from, {:ok, place(entry)})
-        {:noreply, Map.put(held, key, %{entry | waiting: []})}
+        {:noreply, told(:erlang.binary_to_term(data, [:safe]), key, entry, held)}
 
       nil ->
         {:noreply, held}
@@ -102,6 +99,18 @@ defmodule JidoCode.Tools.Temporary do
   end
 
   def handle_info(_message, held), do: {:noreply, held}
+
+  defp told(%{"event" => "held", "holder" => holder}, key, entry, held) do
+    entry = %{entry | ready?: true, holder: holder}
+    for from <- entry.waiting, do: GenServer.reply(from, {:ok, place(entry)})
+    Map.put(held, key, %{entry | waiting: []})
+  end
+
+  defp told(%{"event" => "failed", "why" => why}, key, entry, held) do
+    Runner.close(entry.port)
+    refuse(entry, why)
+    Map.delete(held, key)
+  end
 
   defp schedule, do: Process.send_after(self(), :sweep, @sweep_ms)
   defp now, do: System.monotonic_time(:millisecond)

@@ -24,6 +24,7 @@ use rustix::process::{Pid, Signal, WaitStatus};
 use crate::limits;
 use crate::scratch::Scratch;
 use crate::signals::Signals;
+use crate::wire::{FrameWriter, Term};
 use crate::{tree, worker};
 
 /// Longer than any grace time that a spec may ask for: a worker that lives on then is stuck or was
@@ -41,7 +42,9 @@ pub fn run(scratch: PathBuf) -> io::Result<u8> {
     tree::adopt_orphans()?;
 
     let mut scratch = Scratch::at(scratch);
-    scratch.create()?;
+    if let Err(error) = scratch.create() {
+        return refuse(&cannot_make(&scratch, &error));
+    }
     let guard = rustix::process::getpid();
     // SAFETY: this process has a single thread, so the child is a whole copy that may run any code.
     match unsafe { libc::fork() } {
@@ -56,6 +59,27 @@ pub fn run(scratch: PathBuf) -> io::Result<u8> {
             watched
         }
     }
+}
+
+/// Why there is no temporary folder, and what helps.
+pub fn cannot_make(scratch: &Scratch, error: &io::Error) -> String {
+    format!(
+        "the temporary folder {} can't be made: {error}. Free space there, or name another place by \
+         config :jido_code_tools, command_temp_dir:",
+        scratch.path().display()
+    )
+}
+
+/// Answers why nothing can be run.
+fn refuse(message: &str) -> io::Result<u8> {
+    let mut frames = FrameWriter::default();
+    frames.push(&Term::map([
+        ("event", Term::text("refused")),
+        ("kind", Term::text("system")),
+        ("message", Term::text(message)),
+    ]));
+    frames.flush(std::io::stdout())?;
+    Ok(worker::FAILED)
 }
 
 /// Removes what a command's processes leave behind, once they are gone.

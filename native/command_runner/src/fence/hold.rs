@@ -17,7 +17,7 @@
 //! attached once, and not copied.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -28,10 +28,10 @@ use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 
 use super::{assemble, init};
-use crate::guard;
 use crate::scratch::{self, Scratch};
 use crate::signals::Signals;
 use crate::wire::{FrameWriter, Term};
+use crate::{guard, worker};
 
 /// The process that keeps a session's folder, and what its namespaces are called, so that another
 /// process of its number is not taken for it.
@@ -115,7 +115,11 @@ pub fn run(folder: PathBuf, bytes: Option<u64>) -> io::Result<u8> {
         let _ = scratch::remove_leftovers(base);
     }
     let mut scratch = Scratch::at(folder);
-    scratch.create()?;
+    if let Err(error) = scratch.create() {
+        let why = guard::cannot_make(&scratch, &error);
+        answer("failed", None, Some(why))?;
+        return Ok(worker::FAILED);
+    }
     let kept = keep(&scratch, bytes);
     let _ = scratch.remove();
     kept.map(|()| 0)
@@ -129,28 +133,30 @@ fn keep(scratch: &Scratch, bytes: Option<u64>) -> io::Result<()> {
         Some(Err(error)) => (None, Some(error.to_string())),
         None => (None, None),
     };
-    let names = holder.as_ref().map(|holder| {
-        let number = |name| Term::count(name);
-        Term::Tuple(vec![
-            Term::Int(i64::from(holder.process)),
-            number(holder.user),
-            number(holder.mounts),
-        ])
-    });
-    let mut frames = FrameWriter::default();
-    frames.push(&Term::map([
-        ("event", Term::text("held")),
-        ("holder", names.unwrap_or_else(Term::nil)),
-        ("why", why.map_or_else(Term::nil, Term::text)),
-    ]));
-    frames.flush(std::io::stdout())?;
-    std::io::stdout().flush()?;
+    answer("held", holder.as_ref(), why)?;
     wait(&signals);
     if let Some(process) = holder.and_then(|holder| Pid::from_raw(holder.process)) {
         let _ = rustix::process::kill_process(process, Signal::KILL);
         let _ = rustix::process::waitpid(Some(process), WaitOptions::empty());
     }
     Ok(())
+}
+
+fn answer(event: &str, holder: Option<&Holder>, why: Option<String>) -> io::Result<()> {
+    let names = holder.map(|holder| {
+        Term::Tuple(vec![
+            Term::Int(i64::from(holder.process)),
+            Term::count(holder.user),
+            Term::count(holder.mounts),
+        ])
+    });
+    let mut frames = FrameWriter::default();
+    frames.push(&Term::map([
+        ("event", Term::text(event)),
+        ("holder", names.unwrap_or_else(Term::nil)),
+        ("why", why.map_or_else(Term::nil, Term::text)),
+    ]));
+    frames.flush(std::io::stdout())
 }
 
 /// Until the standard input is closed, or this process is asked to end.
