@@ -214,11 +214,11 @@ defmodule JidoCode.Tools.SecureExecutor do
 
   def check(call), do: call
 
-  # Nobody is to be asked for what can't be had.
-  defp denied(%Call{tool: %{unavailable: why}, context: context} = call, {kind, _details} = denial)
+  # Nobody is to be asked for what can't be had. Foreign code does not run in the caller.
+  defp denied(%Call{tool: %{unavailable: why} = tool, context: context} = call, {kind, _details} = denial)
        when is_function(why, 1) and kind in [:permission_denied, :consent_required] do
-    case why.(context) do
-      nil -> blocked(call, denial)
+    case Catalog.own?(tool) && why.(context) do
+      none when none in [nil, false] -> blocked(call, denial)
       text -> decide(call, :error, :unavailable, text)
     end
   end
