@@ -131,16 +131,28 @@ defmodule JidoCode.Tools.Attack.TemporaryTest do
   end
 
   # A VM in a process namespace of its own that tells its session's folder, and stays.
-  @stays """
-  {:ok, [temporary: place]} = JidoCode.Tools.Temporary.options(%{session_id: "s"})
-  {:ok, _} = JidoCode.Tools.Command.run(["sh", "-c", "echo kept > $TMPDIR/f"],
-    confinement: :without_namespaces, temporary: place, write: [])
-  IO.puts("place:" <> place.folder)
-  Process.sleep(:infinity)
+  defp stays(before) do
+    """
+    {:ok, [temporary: place]} = JidoCode.Tools.Temporary.options(%{session_id: "s"})
+    {:ok, _} = JidoCode.Tools.Command.run(["sh", "-c", "echo kept > $TMPDIR/f"],
+      confinement: :without_namespaces, temporary: place, write: [])
+    #{before}
+    IO.puts("place:" <> place.folder)
+    Process.sleep(:infinity)
+    """
+  end
+
+  # Those of the VM's own process namespace.
+  @stop_runners """
+  runners =
+    for id <- File.ls!("/proc"), id =~ ~r/^[0-9]+$/, {:ok, line} <- [File.read("/proc/\#{id}/cmdline")],
+        line =~ ~r/^jido_command_runner/, do: id
+
+  {_, 0} = System.cmd("kill", ["-STOP" | runners])
   """
 
-  defp stay!(words, base) do
-    [program | arguments] = words ++ ["elixir"] ++ own_code() ++ ["-e", started(@stays)]
+  defp stay!(words, base, before \\ "") do
+    [program | arguments] = words ++ ["elixir"] ++ own_code() ++ ["-e", started(stays(before))]
     program = System.find_executable(program)
 
     port =
@@ -148,7 +160,7 @@ defmodule JidoCode.Tools.Attack.TemporaryTest do
         :binary,
         args: arguments,
         line: 1000,
-        env: [{'TMPDIR', to_charlist(base)}]
+        env: [{to_charlist("TMPDIR"), to_charlist(base)}]
       ])
 
     {port, folder_of(port)}
@@ -178,9 +190,10 @@ defmodule JidoCode.Tools.Attack.TemporaryTest do
 
   test "where all that could remove it is killed in one moment, the next session's start does" do
     base = folders!().outside
-    {port, folder} = stay!(~w(unshare --fork --pid --mount-proc --kill-child), base)
+
+    # All of the namespace is killed with its first process; those that could still remove it meanwhile stand still.
+    {port, folder} = stay!(~w(unshare --fork --pid --mount-proc --kill-child), base, @stop_runners)
     kill!(port)
-    # All of the namespace is killed with its first process, and nothing is left that could remove it.
     assert File.read!(Path.join(folder, "f")) == "kept\n"
 
     code = """
