@@ -206,6 +206,14 @@ defmodule JidoCode.Tools.Attack.MachinesTest do
     end
   end
 
+  test "a project in /var/tmp, which is /tmp for commands", %{fence?: fence?} do
+    if fence? do
+      folder = "/var/tmp/jido-machine-#{System.pid()}-#{System.unique_integer([:positive])}"
+      on_exit(fn -> File.rm_rf!(folder) end)
+      works!(evaluate([], @work, [{"PROJECT", project!(folder)}]), "whole")
+    end
+  end
+
   test "a folder for temporary files without space, or without room for one more name", %{
     fence?: fence?,
     root?: root?

@@ -176,8 +176,6 @@ pub fn plan(places: &Places) -> Vec<Mount> {
         None => What::Memory(places.temporary_bytes),
     };
     plan.add(places.temporary_at.clone(), temporary);
-    plan.add("/var/tmp".into(), What::Link("/tmp".into()));
-    plan.add("/var/run".into(), What::Link("/run".into()));
     plan.add("/dev".into(), What::Devices);
     plan.add("/dev/shm".into(), What::Memory(MEMORY));
     plan.add("/proc".into(), What::Processes);
@@ -194,7 +192,9 @@ pub fn plan(places: &Places) -> Vec<Mount> {
         };
         plan.add(path.clone(), what);
     }
-    plan.in_order(places.read.is_none())
+    let everything = places.read.is_none();
+    plan.usual_links(everything);
+    plan.in_order(everything)
 }
 
 struct Plan {
@@ -220,6 +220,25 @@ impl Plan {
             if std::fs::metadata(&file).is_ok_and(|file| file.permissions().mode() & 0o004 != 0) {
                 self.bind(&file, false);
             }
+        }
+    }
+
+    /// Other names of usual places; where something of its own lies below one it is a place itself,
+    /// or a project there would come to lie elsewhere.
+    fn usual_links(&mut self, everything: bool) {
+        for (name, place) in [("/var/tmp", "/tmp"), ("/var/run", "/run")] {
+            let name = Path::new(name);
+            let holds = |mount: &Mount| {
+                let link = matches!(mount.what, What::Link(_));
+                mount.at != name && mount.at.starts_with(name) && !link
+            };
+            let itself = self.mounts.iter().any(|mount| mount.at == name);
+            let what = if self.mounts.iter().any(holds) && !itself && !everything {
+                What::Memory(MEMORY)
+            } else {
+                What::Link(place.into())
+            };
+            self.add(name.to_owned(), what);
         }
     }
 
@@ -352,6 +371,18 @@ mod tests {
             at(&plan, "/var"),
             Some(What::Bind { writable: true, .. })
         ));
+    }
+
+    #[test]
+    fn a_project_below_another_name_of_a_place_lies_where_it_says() {
+        assert_eq!(
+            at(&plan(&places()), "/var/tmp"),
+            Some(&What::Link("/tmp".into()))
+        );
+        let mut places = places();
+        // Repositories are bound by their own names, whatever lies there.
+        places.repositories = vec!["/var/tmp/project/.git".into()];
+        assert_eq!(at(&plan(&places), "/var/tmp"), Some(&What::Memory(MEMORY)));
     }
 
     #[test]
