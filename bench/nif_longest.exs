@@ -116,7 +116,7 @@ anchors = [
 text_inputs =
   for anchor <- anchors do
     text = cut.(anchor, size)
-    {"4 kB of #{inspect(anchor)}", fn -> Native.sanitize(core, text) end}
+    {"4 kB of #{inspect(anchor)}", fn -> Native.sanitize(core, nil, text) end}
   end
 
 sources =
@@ -127,7 +127,7 @@ sources =
 source_inputs =
   for n <- 0..min(40, div(byte_size(sources), size) - 1) do
     text = binary_part(sources, n * size, size)
-    {"4 kB of this project's text", fn -> Native.sanitize(core, text) end}
+    {"4 kB of this project's text", fn -> Native.sanitize(core, nil, text) end}
   end
 
 walked = [
@@ -145,7 +145,7 @@ walked = [
   {"a term that unfolds", bomb}
 ]
 
-walked_inputs = for {name, term} <- walked, do: {name, fn -> Native.sanitize(core, term) end}
+walked_inputs = for {name, term} <- walked, do: {name, fn -> Native.sanitize(core, nil, term) end}
 
 # A busy limiter and store: many keys, one of them full.
 for n <- 1..20_000, do: Native.rate_check(core, "filler-#{n}", "t", 5, 60_000)

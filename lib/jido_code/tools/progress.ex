@@ -40,8 +40,8 @@ defmodule JidoCode.Tools.Progress do
       "DB_PASSWORD=[REDACTED]"
   """
   @spec report(map(), String.t()) :: :ok
-  def report(%{progress: tell}, text) when is_function(tell, 1) and is_binary(text) do
-    case newest_line(text) do
+  def report(%{progress: tell} = context, text) when is_function(tell, 1) and is_binary(text) do
+    case newest_line(text, context[:session_id]) do
       "" -> :ok
       line -> tell.(line)
     end
@@ -88,9 +88,9 @@ defmodule JidoCode.Tools.Progress do
     lines |> Enum.reverse() |> Enum.join("\n")
   end
 
-  defp newest_line(text) do
+  defp newest_line(text, session) do
     text
-    |> OutputSanitizer.sanitize(emit_telemetry: false)
+    |> OutputSanitizer.sanitize(emit_telemetry: false, session: session)
     |> String.split(["\n", "\r"])
     |> Enum.reverse()
     |> Enum.find_value("", fn line ->

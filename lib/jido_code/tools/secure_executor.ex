@@ -208,7 +208,7 @@ defmodule JidoCode.Tools.SecureExecutor do
     case {Middleware.decide_call(call.tool, match?({:ok, _args}, arguments), call.context), arguments} do
       {{:error, denial}, _arguments} -> denied(call, denial)
       {:ok, {:ok, args}} -> %{call | checked?: true, args: args}
-      {:ok, {:error, text}} -> decide(call, :error, :arguments, redacted(text))
+      {:ok, {:error, text}} -> decide(call, :error, :arguments, redacted(text, call))
     end
   end
 
@@ -291,7 +291,10 @@ defmodule JidoCode.Tools.SecureExecutor do
   defp work(%Call{handler: handler, args: args, context: context} = call) do
     sanitize = fn term ->
       {clean, note} =
-        OutputSanitizer.redact(term, context: %{tool: call.name, session_id: context[:session_id]})
+        OutputSanitizer.redact(term,
+          context: %{tool: call.name, session_id: context[:session_id]},
+          session: context[:session_id]
+        )
 
       noted(clean, note)
     end
@@ -312,7 +315,7 @@ defmodule JidoCode.Tools.SecureExecutor do
     end
   catch
     # Put into words here, since an exception's message is made by the project's code.
-    kind, reason -> throw({@failure, failure(kind, reason, __STACKTRACE__)})
+    kind, reason -> throw({@failure, failure(call, kind, reason, __STACKTRACE__)})
   end
 
   # So that nobody takes redacted text for the text itself, and writes it back into a file. A text that is JSON stays JSON.
@@ -331,13 +334,13 @@ defmodule JidoCode.Tools.SecureExecutor do
   defp noted(other, _note), do: other
 
   # What a failure carries may be anything the handler held: it is redacted like any other output, and short.
-  defp failure(:error, reason, stacktrace) do
+  defp failure(call, :error, reason, stacktrace) do
     exception = Exception.normalize(:error, reason, stacktrace)
-    {exception.__struct__, redacted("** (#{inspect(exception.__struct__)}) " <> message(exception))}
+    {exception.__struct__, redacted("** (#{inspect(exception.__struct__)}) " <> message(exception), call)}
   end
 
-  defp failure(:throw, value, _stacktrace), do: {:throw, "it threw " <> brief(value)}
-  defp failure(:exit, reason, _stacktrace), do: {:exit, "it exited with " <> brief(reason)}
+  defp failure(call, :throw, value, _stacktrace), do: {:throw, "it threw " <> brief(value, call)}
+  defp failure(call, :exit, reason, _stacktrace), do: {:exit, "it exited with " <> brief(reason, call)}
 
   # Nothing is loaded for the sake of a message.
   defp message(%module{} = exception) do
@@ -360,7 +363,7 @@ defmodule JidoCode.Tools.SecureExecutor do
     do: %{call | status: :error, reason: :handler, result: result}
 
   defp settle({:error, {:refused, reason}}, call, _timeout) do
-    decide(call, :blocked, :refused, "Refused by #{call.name}: #{text(reason)}")
+    decide(call, :blocked, :refused, "Refused by #{call.name}: #{text(reason, call)}")
   end
 
   defp settle({:error, :timeout}, call, timeout) do
@@ -372,35 +375,39 @@ defmodule JidoCode.Tools.SecureExecutor do
   end
 
   defp settle({:error, {:crashed, reason}}, call, _timeout) do
-    {kind, text} = crash(reason)
+    {kind, text} = crash(reason, call)
     decide(call, :crashed, {:crashed, kind}, "#{call.name} crashed: #{text}")
   end
 
-  defp crash({:throw, {@failure, {kind, text}}}), do: {kind, text}
+  defp crash({:throw, {@failure, {kind, text}}}, _call), do: {kind, text}
 
-  defp crash({:bad_return, kind}),
+  defp crash({:bad_return, kind}, _call),
     do: {:bad_return, "it returned neither {:ok, _} nor {:error, _}, but: #{inspect(kind)}"}
 
-  defp crash({:exception, exception, _stacktrace}),
+  defp crash({:exception, exception, _stacktrace}, _call),
     do: {exception.__struct__, "its failure has no words: #{inspect(exception.__struct__)}"}
 
-  defp crash(:supervisor_not_running), do: {:ended, "the task supervisor of :jido_code_tools is not running"}
-  defp crash(reason), do: {:ended, "its process ended with " <> brief(reason)}
+  defp crash(:supervisor_not_running, _call),
+    do: {:ended, "the task supervisor of :jido_code_tools is not running"}
+
+  defp crash(reason, call), do: {:ended, "its process ended with " <> brief(reason, call)}
 
   # Never by way of the project's own Inspect: this runs in the caller too.
-  defp brief(term) do
-    {text, _summary} =
-      term |> OutputSanitizer.sanitize(emit_telemetry: false) |> Render.render(max_bytes: 400)
-
-    redacted(text)
+  defp brief(term, call) do
+    {text, _summary} = term |> sanitized(call) |> Render.render(max_bytes: 400)
+    redacted(text, call)
   end
 
-  defp redacted(text), do: text |> OutputSanitizer.sanitize(emit_telemetry: false) |> shorten()
+  defp redacted(text, call), do: text |> sanitized(call) |> shorten()
+
+  defp sanitized(term, call) do
+    OutputSanitizer.sanitize(term, emit_telemetry: false, session: call.context[:session_id])
+  end
 
   defp shorten(text), do: Shortened.label(text, 500)
 
-  defp text(reason) when is_binary(reason), do: shorten(reason)
-  defp text(reason), do: brief(reason)
+  defp text(reason, _call) when is_binary(reason), do: shorten(reason)
+  defp text(reason, call), do: brief(reason, call)
 
   @doc false
   @spec audit(Call.t()) :: Call.t()

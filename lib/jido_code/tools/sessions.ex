@@ -1,7 +1,7 @@
 defmodule JidoCode.Tools.Sessions do
   @moduledoc false
-  # When a session ends, everything the library keeps for it goes: its tier, its consents, its rate windows, its
-  # background shells and its temporary folder. Audit entries stay.
+  # When a session ends, everything the library keeps for it goes: its tier, its consents, its rate windows, its background
+  # shells, its temporary folder and the secret values that its outputs gave away. Audit entries stay.
   #
   # A session needs no announcement: it begins with its first call. It ends
   #
@@ -11,7 +11,7 @@ defmodule JidoCode.Tools.Sessions do
 
   use GenServer
 
-  alias JidoCode.Tools.Security.{Core, Native, Permissions, RateLimiter}
+  alias JidoCode.Tools.Security.{Core, Native, OutputSanitizer, Permissions, RateLimiter}
   alias JidoCode.Tools.{Shells, Temporary}
 
   # How often expired rate windows are dropped and idle sessions looked for.
@@ -63,9 +63,10 @@ defmodule JidoCode.Tools.Sessions do
   end
 
   def handle_info(:sweep, owned) do
-    # Both only give memory back: what is expired counts for nothing from the moment it expires.
+    # All of them only give memory back: what is expired counts for nothing from the moment it expires.
     Native.rate_sweep(Core.default())
     Native.grant_expire(Core.default())
+    Native.sanitizer_expire(Core.default())
     schedule()
     {:noreply, owned}
   end
@@ -79,5 +80,7 @@ defmodule JidoCode.Tools.Sessions do
     RateLimiter.clear_session(session_id)
     Shells.end_session(session_id)
     Temporary.end_session(session_id)
+    # Last, since a shell that ends may still say something.
+    OutputSanitizer.forget(session_id)
   end
 end

@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use security_core::sanitizer::terms::{Beyond, Budget, Names, Outcome};
+use security_core::sanitizer::terms::{Beyond, Budget, Knowledge, Names, Outcome};
 use security_core::sanitizer::{KnownSecrets, Sanitizer};
 
 #[path = "../../security_core/tests/support/tree.rs"]
@@ -93,7 +93,12 @@ fuzz_target!(|input: &[u8]| {
             },
             Beyond::Withhold,
         );
-        Sanitizer::built_in().redact_term(&trees, term, known, &names, limit)
+        let knowledge = Knowledge {
+            secrets: known,
+            names: &names,
+            memory: None,
+        };
+        Sanitizer::built_in().redact_term(&trees, term, knowledge, limit)
     };
     if let Outcome::Redacted(once, _) = walk(&term, 1 << 20) {
         assert_eq!(walk(&once, 1 << 20), Outcome::Clean, "{term:?}\n{once:?}");

@@ -14,7 +14,7 @@ use security_core::decision::Decider;
 use security_core::permissions::{GrantLimits, Policy, Tier};
 use security_core::rate_limiter::{Capacity, Rate};
 use security_core::sanitizer::terms::Names;
-use security_core::sanitizer::{Config, KnownSecrets, Sanitizer, UserRule};
+use security_core::sanitizer::{Config, KnownSecrets, Memories, MemoryLimits, Sanitizer, UserRule};
 
 use crate::atoms;
 
@@ -25,6 +25,7 @@ pub struct Core {
     pub args_hasher: ArgsHasher,
     pub sanitizer: Sanitizer,
     pub known: RwLock<Arc<Known>>,
+    pub memories: Memories,
     sources: Mutex<Sources>,
     manual: Option<Arc<ManualClock>>,
 }
@@ -140,9 +141,14 @@ fn build(settings: &Settings) -> Result<Core, (Atom, String)> {
         Some(clock) => Arc::clone(clock) as Arc<dyn Clock>,
         None => Arc::new(SystemClock::new()),
     };
+    let idle = Duration::from_millis(settings.session_idle_ms);
     let grants = GrantLimits {
-        idle: Duration::from_millis(settings.session_idle_ms),
+        idle,
         ..GrantLimits::default()
+    };
+    let remembered = MemoryLimits {
+        idle,
+        ..MemoryLimits::default()
     };
     let capacity = settings.audit_capacity as usize;
     let chain_key = key(&settings.audit_chain_key)?;
@@ -157,6 +163,7 @@ fn build(settings: &Settings) -> Result<Core, (Atom, String)> {
         }
     };
     Ok(Core {
+        memories: Memories::new(remembered, Arc::clone(&clock)),
         decider: Decider::new(policy, Capacity::default(), grants, clock),
         audit,
         args_hasher: ArgsHasher::new(&key(&settings.audit_args_key)?),

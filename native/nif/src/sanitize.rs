@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use rustler::types::tuple;
 use rustler::{
-    Binary, Encoder, Env, MapIterator, NewBinary, NifResult, ResourceArc, Term, TermType,
+    Atom, Binary, Encoder, Env, MapIterator, NewBinary, NifResult, ResourceArc, Term, TermType,
 };
-use security_core::sanitizer;
-use security_core::sanitizer::terms::{Beyond, Budget, Kind, Outcome, Replaced, Terms};
+use security_core::sanitizer::terms::{Beyond, Budget, Kind, Knowledge, Outcome, Replaced, Terms};
+use security_core::sanitizer::{self, Memory};
 
 use crate::atoms;
 use crate::core::{Core, Known};
@@ -114,12 +114,22 @@ impl<'a> Terms for Erlang<'a> {
     }
 }
 
-fn redact<'a>(env: Env<'a>, core: &Core, term: Term<'a>, limit: (Budget, Beyond)) -> Term<'a> {
+fn redact<'a>(
+    env: Env<'a>,
+    core: &Core,
+    term: Term<'a>,
+    memory: Option<&Memory>,
+    limit: (Budget, Beyond),
+) -> Term<'a> {
     let known: Arc<Known> = Arc::clone(&core.known.read());
-    let Known { secrets, names } = &*known;
+    let knowledge = Knowledge {
+        secrets: &known.secrets,
+        names: &known.names,
+        memory,
+    };
     match core
         .sanitizer
-        .redact_term(&Erlang(env), &term, secrets, names, limit)
+        .redact_term(&Erlang(env), &term, knowledge, limit)
     {
         Outcome::Clean => atoms::clean().encode(env),
         Outcome::Redacted(clean, summary) => {
@@ -129,15 +139,52 @@ fn redact<'a>(env: Env<'a>, core: &Core, term: Term<'a>, limit: (Budget, Beyond)
     }
 }
 
-/// `:clean`, `{term, count, note}`, or `:dirty` when the term is too large to be searched here.
+/// `:clean`, `{term, count, note}`, or `:dirty` when the term is too large to be searched here, or
+/// gives away something for its session to remember.
 #[rustler::nif]
-fn sanitize<'a>(env: Env<'a>, core: ResourceArc<Core>, term: Term<'a>) -> Term<'a> {
-    redact(env, &core, term, (NORMAL, Beyond::Stop))
+fn sanitize<'a>(
+    env: Env<'a>,
+    core: ResourceArc<Core>,
+    session: Option<Binary>,
+    term: Term<'a>,
+) -> Term<'a> {
+    let limit = (NORMAL, Beyond::Stop);
+    let Some(session) = session else {
+        return redact(env, &core, term, None, limit);
+    };
+    match core.memories.of(session.as_slice()) {
+        Some(memory) => redact(env, &core, term, Some(&memory), limit),
+        None => redact(env, &core, term, Some(&Memory::new(1)), limit),
+    }
 }
 
 #[rustler::nif(schedule = "DirtyCpu")]
-fn sanitize_dirty<'a>(env: Env<'a>, core: ResourceArc<Core>, term: Term<'a>) -> Term<'a> {
-    redact(env, &core, term, (DIRTY, Beyond::Withhold))
+fn sanitize_dirty<'a>(
+    env: Env<'a>,
+    core: ResourceArc<Core>,
+    session: Option<Binary>,
+    term: Term<'a>,
+) -> Term<'a> {
+    let limit = (DIRTY, Beyond::Withhold);
+    match session {
+        None => redact(env, &core, term, None, limit),
+        Some(session) => core.memories.learning(session.as_slice(), |memory| {
+            redact(env, &core, term, Some(memory), limit)
+        }),
+    }
+}
+
+/// The session has ended: what its outputs gave away is forgotten.
+#[rustler::nif]
+fn sanitizer_forget(core: ResourceArc<Core>, session: Binary) -> Atom {
+    core.memories.forget(session.as_slice());
+    atoms::ok()
+}
+
+#[rustler::nif(schedule = "DirtyCpu")]
+fn sanitizer_expire(core: ResourceArc<Core>) -> Atom {
+    core.memories.expire();
+    atoms::ok()
 }
 
 /// The secret parts of a value that stands under a name in a configuration.

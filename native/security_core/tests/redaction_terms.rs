@@ -4,8 +4,8 @@
 mod support;
 
 use proptest::prelude::*;
-use security_core::sanitizer::terms::{Beyond, Budget, Names, Outcome, WITHHELD};
-use security_core::sanitizer::{KnownSecrets, Sanitizer};
+use security_core::sanitizer::terms::{Beyond, Budget, Knowledge, Names, Outcome, WITHHELD};
+use security_core::sanitizer::{KnownSecrets, Memory, Sanitizer};
 use support::tree::{Tree, Trees, atom, bytes, chars, improper, list, map, text, tuple};
 
 const WIDE: Budget = Budget {
@@ -14,8 +14,16 @@ const WIDE: Budget = Budget {
 };
 
 fn outcome(term: &Tree, limit: (Budget, Beyond)) -> Outcome<Tree> {
-    let known = KnownSecrets::empty();
-    Sanitizer::built_in().redact_term(&Trees::default(), term, &known, &Names::new(), limit)
+    remembering(None, term, limit)
+}
+
+fn remembering(memory: Option<&Memory>, term: &Tree, limit: (Budget, Beyond)) -> Outcome<Tree> {
+    let knowledge = Knowledge {
+        secrets: &KnownSecrets::empty(),
+        names: &Names::new(),
+        memory,
+    };
+    Sanitizer::built_in().redact_term(&Trees::default(), term, knowledge, limit)
 }
 
 fn redact(term: &Tree) -> Tree {
@@ -309,8 +317,13 @@ fn names_are_remembered_for_what_they_are() {
     let (trees, names) = (Trees::default(), Names::new());
     let known = KnownSecrets::build_with([], [b"acme_internal_name".to_vec()]);
     let look = |term: &Tree, known: &KnownSecrets, names: &Names| {
+        let knowledge = Knowledge {
+            secrets: known,
+            names,
+            memory: None,
+        };
         let limit = (WIDE, Beyond::Withhold);
-        Sanitizer::built_in().redact_term(&trees, term, known, names, limit)
+        Sanitizer::built_in().redact_term(&trees, term, knowledge, limit)
     };
     let term = map([
         (atom("password"), text("x1")),
@@ -334,6 +347,69 @@ fn names_are_remembered_for_what_they_are() {
         };
         assert_eq!(clean, marked);
     }
+}
+
+#[test]
+fn what_a_name_gave_away_goes_from_the_whole_term() {
+    let value = "x7Kp2mQ9vL4tZw";
+    let echoed = text(&format!("got {value} back"));
+    let gone_from = text("got [REDACTED] back");
+    for told in [
+        map([(atom("api_token"), text(value))]),
+        text(&format!("api_token: \"{value}\"")),
+    ] {
+        let term = list([echoed.clone(), told, atom(value)]);
+        let Tree::List(elements, _) = redact(&term) else {
+            panic!("a list stays a list");
+        };
+        assert_eq!(
+            (&elements[0], &elements[2]),
+            (&gone_from, &atom("[REDACTED]"))
+        );
+        assert_eq!(outcome(&term, (WIDE, Beyond::Stop)), Outcome::Stopped);
+    }
+    // A word under such a name tells of nothing.
+    let term = list([
+        text("postgres is up"),
+        map([(atom("password"), text("postgres"))]),
+    ]);
+    let Tree::List(elements, _) = redact(&term) else {
+        panic!("a list stays a list");
+    };
+    assert_eq!(elements[0], text("postgres is up"));
+}
+
+#[test]
+fn a_session_remembers_what_its_terms_gave_away() {
+    let (here, there) = (Memory::new(8), Memory::new(8));
+    let limit = (WIDE, Beyond::Withhold);
+    let value = "x7Kp2mQ9vL4tZw";
+    let told = map([(atom("api_token"), text(value))]);
+    let later = map([
+        (atom("line"), text(&format!("got {value} back"))),
+        (atom(value), atom("ok")),
+    ]);
+    assert!(matches!(
+        remembering(Some(&here), &told, limit),
+        Outcome::Redacted(..)
+    ));
+    let clean = map([
+        (atom("line"), text("got [REDACTED] back")),
+        (atom("[REDACTED]"), atom("ok")),
+    ]);
+    match remembering(Some(&here), &later, limit) {
+        Outcome::Redacted(redacted, _) => assert_eq!(redacted, clean),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(remembering(Some(&there), &later, limit), Outcome::Clean);
+    assert_eq!(outcome(&later, limit), Outcome::Clean);
+    // What is known already is no reason to move elsewhere.
+    let stop = (WIDE, Beyond::Stop);
+    assert!(matches!(
+        remembering(Some(&here), &told, stop),
+        Outcome::Redacted(..)
+    ));
+    assert_eq!(remembering(Some(&there), &told, stop), Outcome::Stopped);
 }
 
 #[test]

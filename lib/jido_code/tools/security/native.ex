@@ -65,8 +65,10 @@ defmodule JidoCode.Tools.Security.Native do
   def args_hash(_core, _args), do: missing()
   def args_hash_dirty(_core, _args), do: missing()
 
-  def sanitize(_core, _term), do: missing()
-  def sanitize_dirty(_core, _term), do: missing()
+  def sanitize(_core, _session, _term), do: missing()
+  def sanitize_dirty(_core, _session, _term), do: missing()
+  def sanitizer_forget(_core, _session), do: missing()
+  def sanitizer_expire(_core), do: missing()
   def sanitizer_secrets_in(_core, _name, _value), do: missing()
   def sanitizer_rules(), do: missing()
 

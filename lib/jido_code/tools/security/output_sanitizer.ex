@@ -32,8 +32,11 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
   The term without secrets, of the same kind.
 
   Options: `:emit_telemetry` (default true) for one `[:jido_code, :security, :output_sanitized]` event when anything was
-  redacted; `:context`, a map merged into its metadata; `:core`. `:max_depth` is accepted and ignored: there is no depth at
-  which redaction stops.
+  redacted; `:context`, a map merged into its metadata; `:session`, the id of the session whose output this is; `:core`.
+  `:max_depth` is accepted and ignored: there is no depth at which redaction stops.
+
+  With a `:session`, a random-looking value that stood under a telling name in one output is redacted wherever it stands in the
+  session's later ones (the last 64 of them, never in another session's), until the session ends.
   """
   @spec sanitize(term(), keyword()) :: term()
   def sanitize(term, opts \\ []), do: term |> redact(opts) |> elem(0)
@@ -49,7 +52,7 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
   """
   @spec redact(term(), keyword()) :: {term(), String.t() | nil}
   def redact(term, opts \\ []) do
-    case ask(core(opts), term) do
+    case ask(opts, term) do
       :clean ->
         {term, nil}
 
@@ -66,8 +69,9 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
     end
   end
 
-  defp ask(core, term) do
-    with :dirty <- Native.sanitize(core, term), do: Native.sanitize_dirty(core, term)
+  defp ask(opts, term) do
+    {core, session} = {core(opts), session(opts)}
+    with :dirty <- Native.sanitize(core, session, term), do: Native.sanitize_dirty(core, session, term)
   rescue
     _error in [ErlangError, ArgumentError, UndefinedFunctionError] ->
       {withheld(term), 1, "Redacted: everything."}
@@ -89,7 +93,7 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
       false
   """
   @spec contains_sensitive?(term(), keyword()) :: boolean()
-  def contains_sensitive?(term, opts \\ []), do: ask(core(opts), term) != :clean
+  def contains_sensitive?(term, opts \\ []), do: ask(opts, term) != :clean
 
   @doc """
   Tells the core a value that must never appear in any output, in none of its usual encodings either. Holds until the
@@ -139,5 +143,19 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
   @spec sensitive_fields() :: MapSet.t()
   def sensitive_fields, do: @fields
 
+  # When the session has ended.
+  @doc false
+  @spec forget(String.t(), Core.t()) :: :ok
+  def forget(session, core \\ Core.default()) when is_binary(session),
+    do: Native.sanitizer_forget(core, session)
+
   defp core(opts), do: Keyword.get_lazy(opts, :core, &Core.default/0)
+
+  # A host's session may be anything; only names are remembered.
+  defp session(opts) do
+    case opts[:session] do
+      session when is_binary(session) -> session
+      _none -> nil
+    end
+  end
 end

@@ -181,6 +181,7 @@ fn invisible(text: &[u8], at: usize) -> Option<usize> {
 fn redact_words(scan: &mut Scan, from: usize, to: usize, shortest: usize) {
     scan.over_budget = true;
     let text = scan.text;
+    let rule = Rule::OverBudget as u16;
     let inside = |b: u8| {
         b > b' '
             && b != 0x7f
@@ -222,7 +223,13 @@ fn redact_words(scan: &mut Scan, from: usize, to: usize, shortest: usize) {
             .iter()
             .all(|&b| is(b, D | DOT | DASH) || matches!(b, b'+' | b'e' | b'E' | b':'));
         if word.len() >= shortest && !number {
-            scan.add(at, end, Rule::OverBudget, 0);
+            // Words with but a blank between are one stretch: hostile text has many.
+            match scan.found.last_mut() {
+                Some(last) if last.end + 1 == at && text[last.end] == b' ' && last.rule == rule => {
+                    last.end = end;
+                }
+                _ => scan.add(at, end, Rule::OverBudget, 0),
+            }
         }
         at = end;
     }

@@ -1,469 +1,151 @@
 //! The words that names are made of, by what they say about a value.
 
-/// Words that may follow the telling word without changing what it tells.
-pub(super) fn is_tail(word: &[u8]) -> bool {
-    word.iter().all(u8::is_ascii_digit)
-        || matches!(
-            word,
-            b"base"
-                | b"data"
-                | b"value"
-                | b"val"
-                | b"raw"
-                | b"text"
-                | b"plain"
-                | b"plaintext"
-                | b"str"
-                | b"string"
-                | b"b"
-                | b"base64"
-                | b"b64"
-                | b"hex"
-                | b"prod"
-                | b"production"
-                | b"dev"
-                | b"development"
-                | b"test"
-                | b"testing"
-                | b"staging"
-                | b"stage"
-                | b"live"
-                | b"sandbox"
-                | b"local"
-                | b"ci"
-                | b"default"
-                | b"old"
-                | b"new"
-                | b"current"
-                | b"previous"
-                | b"primary"
-                | b"secondary"
-                | b"backup"
-                | b"main"
-                | b"confirmation"
-                | b"confirm"
-                | b"again"
-                | b"repeat"
-                | b"ro"
-                | b"rw"
-                | b"encoded"
-                | b"v"
-                | b"a"
-                | b"us"
-                | b"eu"
-                | b"override"
-        )
-}
+use std::sync::LazyLock;
 
-/// Words after which the name is about the secret, not the secret itself.
-pub(super) fn is_about(word: &[u8]) -> bool {
-    matches!(
-        word,
-        b"env"
-            | b"envvar"
-            | b"variable"
-            | b"var"
-            | b"file"
-            | b"files"
-            | b"filename"
-            | b"path"
-            | b"paths"
-            | b"dir"
-            | b"directory"
-            | b"name"
-            | b"names"
-            | b"id"
-            | b"ids"
-            | b"type"
-            | b"types"
-            | b"kind"
-            | b"count"
-            | b"counts"
-            | b"length"
-            | b"len"
-            | b"size"
-            | b"limit"
-            | b"limits"
-            | b"policy"
-            | b"rule"
-            | b"rules"
-            | b"required"
-            | b"reset"
-            | b"url"
-            | b"uri"
-            | b"urls"
-            | b"endpoint"
-            | b"ref"
-            | b"refs"
-            | b"arn"
-            | b"expiry"
-            | b"expires"
-            | b"expire"
-            | b"expired"
-            | b"expiration"
-            | b"ttl"
-            | b"age"
-            | b"format"
-            | b"regex"
-            | b"pattern"
-            | b"patterns"
-            | b"validator"
-            | b"validation"
-            | b"error"
-            | b"errors"
-            | b"strength"
-            | b"input"
-            | b"form"
-            | b"field"
-            | b"fields"
-            | b"label"
-            | b"prompt"
-            | b"enabled"
-            | b"disabled"
-            | b"usage"
-            | b"budget"
-            | b"manager"
-            | b"provider"
-            | b"store"
-            | b"service"
-            | b"services"
-            | b"class"
-            | b"module"
-            | b"column"
-            | b"index"
-            | b"version"
-            | b"algorithm"
-            | b"alg"
-            | b"algo"
-            | b"header"
-            | b"headers"
-            | b"prefix"
-            | b"suffix"
-            | b"param"
-            | b"params"
-            | b"status"
-            | b"changed"
-            | b"changes"
-            | b"at"
-            | b"time"
-            | b"timestamp"
-            | b"date"
-            | b"days"
-            | b"generator"
-            | b"hint"
-            | b"placeholder"
-            | b"callback"
-            | b"fn"
-            | b"func"
-            | b"function"
-            | b"handler"
-            | b"helper"
-            | b"method"
-            | b"option"
-            | b"options"
-            | b"mode"
-            | b"in"
-            | b"out"
-            | b"on"
-            | b"by"
-            | b"to"
-            | b"of"
-            | b"title"
-            | b"description"
-            | b"desc"
-            | b"message"
-            | b"msg"
-            | b"html"
-            | b"template"
-            | b"scope"
-            | b"scopes"
-            | b"lifetime"
-            | b"timeout"
-            | b"seconds"
-            | b"days_valid"
-            | b"state"
-            | b"list"
-            | b"map"
-            | b"set"
-            | b"table"
-            | b"bytes"
-            | b"bits"
-            | b"entropy"
-            | b"cost"
-            | b"rounds"
-            | b"iterations"
-            | b"attempts"
-            | b"retries"
-            | b"only"
-            | b"domain"
-            | b"host"
-            | b"port"
-            | b"issuer"
-            | b"audience"
-            | b"location"
-            | b"position"
-            | b"offset"
-            | b"begin"
-            | b"end"
-            | b"start"
-            | b"separator"
-            | b"delimiter"
-            | b"style"
-            | b"color"
-            | b"icon"
-            | b"link"
-            | b"page"
-            | b"screen"
-            | b"view"
-            | b"button"
-            | b"dialog"
-            | b"modal"
-            | b"command"
-            | b"cmd"
-            | b"program"
-            | b"helpers"
-            | b"plugin"
-    )
-}
-
+/// The word itself says something, mostly by the words beside it.
+pub(super) const TELLS: u8 = 1 << 0;
+/// Passwords, in several languages.
+pub(super) const PASSWORD: u8 = 1 << 1;
+/// May follow the telling word without changing what it tells.
+pub(super) const TAIL: u8 = 1 << 2;
+/// After it the name is about the secret, not the secret itself.
+pub(super) const ABOUT: u8 = 1 << 3;
 /// Words with which no name is a secret's, wherever they stand.
-pub(super) fn is_harmless(word: &[u8]) -> bool {
-    matches!(
-        word,
-        b"csrf"
-            | b"xsrf"
-            | b"public"
-            | b"pub"
-            | b"publishable"
-            | b"max"
-            | b"min"
-            | b"maximum"
-            | b"minimum"
-            | b"total"
-            | b"num"
-            | b"number"
-            | b"input"
-            | b"output"
-            | b"completion"
-            | b"prompt"
-            | b"foreign"
-            | b"partition"
-            | b"sort"
-            | b"idempotency"
-            | b"idempotent"
-            | b"cancellation"
-            | b"continuation"
-            | b"page"
-            | b"pagination"
-            | b"eos"
-            | b"bos"
-            | b"pad"
-            | b"unk"
-            | b"cls"
-            | b"sep"
-            | b"missing"
-            | b"invalid"
-            | b"expired"
-            | b"forgot"
-            | b"is"
-            | b"has"
-            | b"should"
-            | b"can"
-            | b"use"
-            | b"uses"
-            | b"require"
-            | b"requires"
-            | b"allow"
-            | b"allows"
-            | b"show"
-            | b"hide"
-            | b"enable"
-            | b"disable"
-            | b"verify"
-            | b"check"
-            | b"validate"
-            | b"generate"
-            | b"rotate"
-            | b"no"
-            | b"without"
-            | b"needs"
-            | b"keyboard"
-            | b"keyword"
-            | b"translation"
-            | b"i18n"
-            | b"locale"
-            | b"lexer"
-            | b"parser"
-            | b"syntax"
-            | b"recaptcha_site"
-    )
-}
-
+pub(super) const HARMLESS: u8 = 1 << 4;
 /// What makes a `key` a secret one.
-pub(super) fn is_secret_key_of(word: &[u8]) -> bool {
-    matches!(
-        word,
-        b"api"
-            | b"access"
-            | b"secret"
-            | b"private"
-            | b"priv"
-            | b"auth"
-            | b"account"
-            | b"encryption"
-            | b"encrypt"
-            | b"decryption"
-            | b"signing"
-            | b"sign"
-            | b"signature"
-            | b"master"
-            | b"license"
-            | b"licence"
-            | b"service"
-            | b"shared"
-            | b"session"
-            | b"app"
-            | b"application"
-            | b"storage"
-            | b"admin"
-            | b"deploy"
-            | b"hmac"
-            | b"aes"
-            | b"jwt"
-            | b"cookie"
-            | b"consumer"
-            | b"subscription"
-            | b"vault"
-            | b"symmetric"
-            | b"crypto"
-            | b"cipher"
-            | b"preshared"
-            | b"psk"
-            | b"wireguard"
-            | b"ssh"
-            | b"gpg"
-            | b"pgp"
-            | b"webhook"
-            | b"server"
-            | b"client"
-            | b"root"
-            | b"user"
-            | b"write"
-            | b"read"
-            | b"integration"
-            | b"ingest"
-            | b"ingestion"
-            | b"functions"
-            | b"function"
-            | b"management"
-            | b"upload"
-            | b"push"
-            | b"bot"
-            | b"oban"
-            | b"cloak"
-            | b"guardian"
-            | b"apikey"
-            | b"hex"
-            | b"fernet"
-            | b"salt"
-            | b"host"
-            | b"wrap"
-            | b"wrapping"
-            | b"unseal"
-            | b"recovery"
-            | b"token"
-            | b"seed"
-            | b"certificate"
-            | b"cert"
-            | b"tls"
-            | b"ssl"
-            | b"rsa"
-            | b"ecdsa"
-            | b"ed25519"
-    )
-}
-
+pub(super) const SECRET_KEY_OF: u8 = 1 << 5;
 /// Words before `key` that make it a lookup key.
-pub(super) fn is_plain_key_of(word: &[u8]) -> bool {
-    matches!(
-        word,
-        b"primary"
-            | b"foreign"
-            | b"partition"
-            | b"sort"
-            | b"cache"
-            | b"idempotency"
-            | b"unique"
-            | b"hash"
-            | b"range"
-            | b"map"
-            | b"object"
-            | b"dict"
-            | b"config"
-            | b"react"
-            | b"row"
-            | b"column"
-            | b"group"
-            | b"index"
-            | b"lookup"
-            | b"routing"
-            | b"context"
-            | b"i18n"
-            | b"translation"
-            | b"sorting"
-            | b"composite"
-            | b"natural"
-            | b"surrogate"
-            | b"store"
-            | b"item"
-            | b"s3"
-            | b"bucket"
-            | b"arrow"
-            | b"enter"
-            | b"escape"
-            | b"tab"
-            | b"hot"
-            | b"shortcut"
-            | b"public"
-            | b"site"
-            | b"registry"
-            | b"metadata"
-            | b"meta"
-            | b"event"
-            | b"query"
-            | b"dedup"
-            | b"lock"
-            | b"project"
-            | b"issue"
-    )
+pub(super) const PLAIN_KEY_OF: u8 = 1 << 6;
+
+/// The words, and what each of them says.
+#[rustfmt::skip]
+static LISTS: &[(u8, &str)] = &[
+    (TELLS, "accesskey accountkey apikey apitoken auth authkey authority authorization bearer code \
+     connectionstring cookie cookies cred credential credentials creds d dsn encryptionkey hash \
+     hmac id identitytoken iv jwt k key keys licensekey mac masterkey nonce otp pass passe passwd \
+     password passwords pat phrase presharedkey privatekey psk pwd salt sas secret secretkey \
+     secrets setcookie sharedaccesskey sig signature signer signingkey string team token tokens \
+     uri url urls userinfo webhook word"),
+    (PASSWORD, "contrasena heslo kennwort masterauth mnemonic passcode passord passphrase passphrases passw \
+     passwd password passwords passwort pgpass pgpassword psw pswd pw pword requirepass senha \
+     userpass wachtwoord"),
+    (TAIL, "a again b b64 backup base base64 ci confirm confirmation current data default dev \
+     development encoded eu hex live local main new old override plain plaintext previous primary \
+     prod production raw repeat ro rw sandbox secondary stage staging str string test testing \
+     text us v val value"),
+    (ABOUT, "age alg algo algorithm arn at attempts audience begin bits budget button by bytes callback \
+     changed changes class cmd color column command cost count counts date days days_valid \
+     delimiter desc description dialog dir directory disabled domain enabled end endpoint entropy \
+     env envvar error errors expiration expire expired expires expiry field fields file filename \
+     files fn form format func function generator handler header headers helper helpers hint host \
+     html icon id ids in index input issuer iterations kind label len length lifetime limit \
+     limits link list location manager map message method modal mode module msg name names of \
+     offset on only option options out page param params path paths pattern patterns placeholder \
+     plugin policy port position prefix program prompt provider ref refs regex required reset \
+     retries rounds rule rules scope scopes screen seconds separator service services set size \
+     start state status store strength style suffix table template time timeout timestamp title \
+     to ttl type types uri url urls usage validation validator var variable version view"),
+    (HARMLESS, "allow allows bos can cancellation check cls completion continuation csrf disable enable eos \
+     expired foreign forgot generate has hide i18n idempotency idempotent input invalid is \
+     keyboard keyword lexer locale max maximum min minimum missing needs no num number output pad \
+     page pagination parser partition prompt pub public publishable recaptcha_site require \
+     requires rotate sep should show sort syntax total translation unk use uses validate verify \
+     without xsrf"),
+    (SECRET_KEY_OF, "access account admin aes api apikey app application auth bot cert certificate cipher client \
+     cloak consumer cookie crypto decryption deploy ecdsa ed25519 encrypt encryption fernet \
+     function functions gpg guardian hex hmac host ingest ingestion integration jwt licence \
+     license management master oban pgp preshared priv private psk push read recovery root rsa \
+     salt secret seed server service session shared sign signature signing ssh ssl storage \
+     subscription symmetric tls token unseal upload user vault webhook wireguard wrap wrapping \
+     write"),
+    (PLAIN_KEY_OF, "arrow bucket cache column composite config context dedup dict enter escape event foreign \
+     group hash hot i18n idempotency index issue item lock lookup map meta metadata natural \
+     object partition primary project public query range react registry routing row s3 shortcut \
+     site sort sorting store surrogate tab translation unique"),
+];
+
+/// Twice as many as there are words, so that most are found at the first look.
+const SLOTS: usize = 1024;
+
+/// The words by their bytes, each as one number: no list is walked for any of them.
+struct Table {
+    words: [u128; SLOTS],
+    says: [u8; SLOTS],
 }
 
-pub(super) fn is_password(word: &[u8]) -> bool {
-    matches!(
-        word,
-        b"password"
-            | b"passwords"
-            | b"passwd"
-            | b"passphrase"
-            | b"passphrases"
-            | b"passcode"
-            | b"pword"
-            | b"passwort"
-            | b"passord"
-            | b"pswd"
-            | b"psw"
-            | b"mnemonic"
-            | b"requirepass"
-            | b"masterauth"
-            | b"passw"
-            | b"userpass"
-            | b"pgpassword"
-            | b"pgpass"
-            | b"pw"
-            | b"contrasena"
-            | b"heslo"
-            | b"kennwort"
-            | b"senha"
-            | b"wachtwoord"
-    )
+static TABLE: LazyLock<Box<Table>> = LazyLock::new(|| {
+    let mut table = Box::new(Table {
+        words: [0; SLOTS],
+        says: [0; SLOTS],
+    });
+    for (bit, words) in LISTS {
+        for word in words.split_ascii_whitespace() {
+            let number = number(word.as_bytes());
+            let slot = table.slot(number);
+            table.words[slot] = number;
+            table.says[slot] |= bit;
+        }
+    }
+    table
+});
+
+impl Table {
+    /// Where a word stands, or would stand.
+    fn slot(&self, word: u128) -> usize {
+        let folded = (word as u64) ^ ((word >> 64) as u64).rotate_left(29);
+        let mut slot = (folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
+        while self.words[slot] != 0 && self.words[slot] != word {
+            slot = (slot + 1) % SLOTS;
+        }
+        slot
+    }
+}
+
+/// Zero for a word that is too long for any list.
+fn number(word: &[u8]) -> u128 {
+    let mut bytes = [0; 16];
+    if let Some(start) = bytes.get_mut(..word.len()) {
+        start.copy_from_slice(word);
+    }
+    u128::from_le_bytes(bytes)
+}
+
+/// What a word in small letters says, as bits. Digits are a [`TAIL`].
+pub(super) fn says(word: &[u8]) -> u8 {
+    if word.first().is_some_and(u8::is_ascii_digit) && word.iter().all(u8::is_ascii_digit) {
+        return TAIL;
+    }
+    let number = number(word);
+    if number == 0 {
+        return 0;
+    }
+    TABLE.says[TABLE.slot(number)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_says_what_its_list_is_for_and_others_say_nothing() {
+        let mut words = 0;
+        for (bit, list) in LISTS {
+            for word in list.split_ascii_whitespace() {
+                assert!(says(word.as_bytes()) & bit != 0, "{word}");
+                words += 1;
+            }
+        }
+        assert!(words < SLOTS);
+        assert_eq!(says(b"42"), TAIL);
+        for word in [
+            "",
+            "passwor",
+            "passwordx",
+            "a1",
+            "zebra",
+            "sharedaccesskeyxyz",
+        ] {
+            assert_eq!(says(word.as_bytes()), 0, "{word}");
+        }
+    }
 }

@@ -4,9 +4,7 @@
 //! carries meaning decides, and other words may take the meaning away: `max_tokens`,
 //! `password_file`, `public_key`, `bypass`.
 
-use super::key_words::{
-    is_about, is_harmless, is_password, is_plain_key_of, is_secret_key_of, is_tail,
-};
+use super::key_words::{ABOUT, HARMLESS, PASSWORD, PLAIN_KEY_OF, SECRET_KEY_OF, TAIL, TELLS, says};
 use super::tongues;
 
 /// How much a value under a key must look like a secret to be taken for one.
@@ -35,10 +33,11 @@ pub enum KeyClass {
 pub(crate) const MAX_NAME: usize = 100;
 const MAX_WORDS: usize = 14;
 
-/// A name in lower case, and where its words are.
+/// A name in lower case, where its words are, and what each of them says.
 struct Words {
     buffer: [u8; MAX_NAME],
     bounds: [(u8, u8); MAX_WORDS],
+    says: [u8; MAX_WORDS],
     len: usize,
     screaming: bool,
 }
@@ -48,6 +47,7 @@ impl Words {
         Words {
             buffer: [0; MAX_NAME],
             bounds: [(0, 0); MAX_WORDS],
+            says: [0; MAX_WORDS],
             len: 0,
             screaming: true,
         }
@@ -90,9 +90,11 @@ impl Words {
             if self.len == MAX_WORDS {
                 // Of a very long name the last words count.
                 self.bounds.copy_within(1.., 0);
+                self.says.copy_within(1.., 0);
                 self.len -= 1;
             }
             self.bounds[self.len] = (start as u8, end as u8);
+            self.says[self.len] = says(&self.buffer[start..end]);
             self.len += 1;
         }
     }
@@ -104,6 +106,16 @@ impl Words {
 
     fn before(&self, index: usize) -> &[u8] {
         if index == 0 { b"" } else { self.get(index - 1) }
+    }
+
+    /// Does the word before say this?
+    fn says_before(&self, index: usize, bit: u8) -> bool {
+        index > 0 && self.says[index - 1] & bit != 0
+    }
+
+    /// Does any word say this?
+    fn any_says(&self, bit: u8) -> bool {
+        self.says[..self.len].iter().any(|says| says & bit != 0)
     }
 
     fn iter(&self) -> impl Iterator<Item = &[u8]> {
@@ -159,7 +171,7 @@ fn glued(word: &[u8]) -> Option<KeyClass> {
     }
     if ends(b"key") {
         let owner = &word[..word.len() - 3];
-        let known = is_secret_key_of(owner)
+        let known = says(owner) & SECRET_KEY_OF != 0
             || owner.ends_with(b"secret")
             || owner.ends_with(b"access")
             || owner.ends_with(b"private")
@@ -179,12 +191,12 @@ pub(crate) fn classify(name: &[u8]) -> KeyClass {
     if !words.split(name) {
         return KeyClass::None;
     }
-    if words.iter().any(is_harmless) {
+    if words.any_says(HARMLESS) {
         return KeyClass::None;
     }
     let mut last = words.len - 1;
     // `secret_key_base`, `password_2`, `token_prod`: the tail is no part of the meaning.
-    while last > 0 && is_tail(words.get(last)) {
+    while last > 0 && words.says[last] & TAIL != 0 {
         last -= 1;
     }
     match judge(&words, last) {
@@ -215,125 +227,179 @@ enum Verdict {
 }
 
 fn judge(words: &Words, at: usize) -> Verdict {
-    use KeyClass::*;
-    let word = words.get(at);
-    let before = words.before(at);
-    let alone = words.len == 1;
+    let says = words.says[at];
+    let told = match says & (TELLS | PASSWORD) {
+        0 => None,
+        _ => password(words, at)
+            .or_else(|| token(words, at))
+            .or_else(|| key(words, at))
+            .or_else(|| address(words, at)),
+    };
+    if let Some(verdict) = told {
+        return verdict;
+    }
+    if says & ABOUT != 0 {
+        return Verdict::Harmless;
+    }
+    glued(words.get(at)).map_or(Verdict::Unknown, Verdict::Is)
+}
+
+/// Words for passwords.
+fn password(words: &Words, at: usize) -> Option<Verdict> {
+    let (word, before) = (words.get(at), words.before(at));
     let class = match word {
-        b"password" | b"passwords" | b"passwd" => {
-            // A hash is worth hiding, but only a hash.
-            if matches!(before, b"hashed" | b"encrypted" | b"crypted") {
-                Token
-            } else {
-                Password
-            }
+        // A hash is worth hiding, but only a hash.
+        b"password" | b"passwords" | b"passwd"
+            if matches!(before, b"hashed" | b"encrypted" | b"crypted") =>
+        {
+            KeyClass::Token
         }
-        _ if is_password(word) => Password,
-        b"phrase" if matches!(before, b"pass" | b"seed" | b"recovery") => Password,
-        b"word" if before == b"pass" => Password,
-        b"code" if before == b"pass" => Password,
-        b"pwd" => {
-            if before == b"old" && words.screaming {
-                return Verdict::Harmless;
-            }
-            Password
-        }
-        b"pass" => match before {
-            b"first" | b"second" | b"third" | b"render" | b"compiler" | b"opt" | b"last"
-            | b"next" | b"one" | b"two" | b"multi" | b"single" | b"all" | b"test" | b"tests"
-            | b"must" | b"will" | b"does" | b"not" | b"by" | b"shadow" | b"this" | b"band"
-            | b"high" | b"low" | b"optimization" | b"analysis" | b"lint" | b"per" | b"each"
-            | b"did" => {
-                return Verdict::Harmless;
-            }
-            _ => Password,
-        },
-        b"secret" | b"secrets" => Secret,
-        b"token" => match before {
-            b"start" | b"end" | b"stop" | b"special" | b"mask" | b"next" | b"prev"
-            | b"previous" | b"current" | b"peek" | b"last" | b"first" | b"sync" | b"per"
-            | b"bucket" | b"string" | b"identifier" | b"punctuation" => Weak,
-            _ => Token,
-        },
+        _ if words.says[at] & PASSWORD != 0 => KeyClass::Password,
+        b"phrase" if matches!(before, b"pass" | b"seed" | b"recovery") => KeyClass::Password,
+        b"word" | b"code" if before == b"pass" => KeyClass::Password,
+        b"pwd" if before == b"old" && words.screaming => return Some(Verdict::Harmless),
+        b"pass" if passes(before) => return Some(Verdict::Harmless),
+        b"pwd" | b"pass" | b"passe" | b"setcookie" => KeyClass::Password,
         b"cookie"
             if matches!(
                 before,
                 b"release" | b"erlang" | b"node" | b"dist" | b"distribution"
             ) =>
         {
-            Password
+            KeyClass::Password
         }
-        b"setcookie" => Password,
-        b"psk" if alone || matches!(before, b"wpa" | b"wifi" | b"ike" | b"ipsec") => Password,
-        b"passe" => Password,
-        b"signer" => Token,
-        b"team" if before == b"honeycomb" => Token,
+        b"psk" if words.len == 1 || matches!(before, b"wpa" | b"wifi" | b"ike" | b"ipsec") => {
+            KeyClass::Password
+        }
+        _ => return None,
+    };
+    Some(Verdict::Is(class))
+}
+
+/// What passes, or how: a round of work, a test. Sorted.
+#[rustfmt::skip]
+static ROUNDS: &[&[u8]] = &[
+    b"all",
+    b"analysis",
+    b"band",
+    b"by",
+    b"compiler",
+    b"did",
+    b"does",
+    b"each",
+    b"first",
+    b"high",
+    b"last",
+    b"lint",
+    b"low",
+    b"multi",
+    b"must",
+    b"next",
+    b"not",
+    b"one",
+    b"opt",
+    b"optimization",
+    b"per",
+    b"render",
+    b"second",
+    b"shadow",
+    b"single",
+    b"test",
+    b"tests",
+    b"third",
+    b"this",
+    b"two",
+    b"will",
+];
+
+/// `first_pass`, `render pass`
+fn passes(before: &[u8]) -> bool {
+    ROUNDS.binary_search(&before).is_ok()
+}
+
+/// Words for secrets, tokens and what is sent with a request.
+fn token(words: &Words, at: usize) -> Option<Verdict> {
+    let (word, before, alone) = (words.get(at), words.before(at), words.len == 1);
+    let class = match word {
+        b"secret" | b"secrets" => KeyClass::Secret,
+        b"token" => match before {
+            b"start" | b"end" | b"stop" | b"special" | b"mask" | b"next" | b"prev"
+            | b"previous" | b"current" | b"peek" | b"last" | b"first" | b"sync" | b"per"
+            | b"bucket" | b"string" | b"identifier" | b"punctuation" => KeyClass::Weak,
+            _ => KeyClass::Token,
+        },
+        b"signer" => KeyClass::Token,
+        b"team" if before == b"honeycomb" => KeyClass::Token,
         b"tokens" | b"jwt" | b"bearer" | b"cookie" | b"cookies" | b"credential"
         | b"credentials" | b"creds" | b"cred" | b"salt" | b"apikey" | b"apitoken"
         | b"secretkey" | b"accesskey" | b"privatekey" | b"authkey" | b"masterkey"
         | b"signingkey" | b"encryptionkey" | b"accountkey" | b"sharedaccesskey" | b"licensekey"
-        | b"identitytoken" | b"presharedkey" => Token,
+        | b"identitytoken" | b"presharedkey" => KeyClass::Token,
         b"auth"
             if alone || matches!(before, b"_" | b"proxy" | b"basic" | b"http" | b"registry") =>
         {
-            Auth
+            KeyClass::Auth
         }
-        b"auth" if words.screaming => Token,
-        b"authorization" => Auth,
-        b"key" | b"keys" => {
-            // An id is public, except the one that names an AWS account.
-            if is_plain_key_of(before) {
-                return Verdict::Harmless;
-            }
-            // `VENDOR_KEY`: in capitals it is a setting, and its owner's name says whose key it is.
-            if is_secret_key_of(before) || words.screaming && words.len == 2 && word == b"key" {
-                Token
-            } else {
-                Weak
-            }
+        b"auth" if words.screaming => KeyClass::Token,
+        b"authorization" => KeyClass::Auth,
+        b"nonce" | b"iv" | b"hmac" | b"sig" | b"signature" | b"mac" | b"code" | b"otp" => {
+            KeyClass::Weak
         }
-        b"id" if before == b"key" && words.iter().any(|w| w == b"access") => Token,
-        b"nonce" | b"iv" | b"hmac" | b"sig" | b"signature" | b"mac" | b"code" | b"otp"
-        | b"hash" => {
-            if word == b"hash" && words.iter().any(is_password) {
-                Token
-            } else {
-                Weak
-            }
-        }
-        b"pat" | b"sas" if words.len > 1 => Token,
-        b"pat" | b"sas" => Weak,
-        b"dsn" | b"userinfo" | b"authority" => Url,
-        b"url" | b"uri" | b"urls"
-            if words
-                .iter()
-                .any(|w| matches!(w, b"webhook" | b"webhooks" | b"hook")) =>
-        {
-            Url
-        }
-        b"webhook" => Url,
-        b"url" | b"uri" | b"string"
-            if matches!(
-                before,
-                b"database" | b"db" | b"redis" | b"connection" | b"amqp" | b"mongo" | b"broker"
-            ) =>
-        {
-            Url
-        }
-        b"connectionstring" => Url,
-        b"d" | b"k" if alone => None,
-        _ if is_about(word) => return Verdict::Harmless,
-        _ => match glued(word) {
-            Some(class) => class,
-            Option::None => return Verdict::Unknown,
-        },
+        b"hash" if words.any_says(PASSWORD) => KeyClass::Token,
+        b"hash" => KeyClass::Weak,
+        b"pat" | b"sas" if !alone => KeyClass::Token,
+        b"pat" | b"sas" => KeyClass::Weak,
+        _ => return None,
     };
-    Verdict::Is(class)
+    Some(Verdict::Is(class))
+}
+
+/// Keys, by what they open.
+fn key(words: &Words, at: usize) -> Option<Verdict> {
+    let (word, before) = (words.get(at), words.before(at));
+    match word {
+        b"key" | b"keys" if words.says_before(at, PLAIN_KEY_OF) => Some(Verdict::Harmless),
+        b"key" | b"keys" => {
+            // `VENDOR_KEY`: in capitals it is a setting, and its owner's name says whose key it is.
+            let vendor = words.screaming && words.len == 2 && word == b"key";
+            let class = match words.says_before(at, SECRET_KEY_OF) || vendor {
+                true => KeyClass::Token,
+                false => KeyClass::Weak,
+            };
+            Some(Verdict::Is(class))
+        }
+        // An id is public, except the one that names an AWS account.
+        b"id" if before == b"key" && words.iter().any(|w| w == b"access") => {
+            Some(Verdict::Is(KeyClass::Token))
+        }
+        b"d" | b"k" if words.len == 1 => Some(Verdict::Is(KeyClass::None)),
+        _ => None,
+    }
+}
+
+/// Addresses that have a secret in them.
+fn address(words: &Words, at: usize) -> Option<Verdict> {
+    let hook = |word: &[u8]| matches!(word, b"webhook" | b"webhooks" | b"hook");
+    let told = match words.get(at) {
+        b"dsn" | b"userinfo" | b"authority" | b"webhook" | b"connectionstring" => true,
+        b"url" | b"uri" | b"urls" if words.iter().any(hook) => true,
+        b"url" | b"uri" | b"string" => matches!(
+            words.before(at),
+            b"database" | b"db" | b"redis" | b"connection" | b"amqp" | b"mongo" | b"broker"
+        ),
+        _ => false,
+    };
+    told.then_some(Verdict::Is(KeyClass::Url))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists_are_sorted() {
+        assert!(ROUNDS.is_sorted());
+    }
 
     #[test]
     fn names_of_every_case_style() {

@@ -107,13 +107,33 @@ impl KnownSecrets {
                 .into_iter()
                 .filter(|value| KnownSecrets::may_register(value)),
         );
+        KnownSecrets::spelled(values, KnownSecrets::spell)
+    }
+
+    /// As [`KnownSecrets::build`], without the forms that only an encoder makes: hexadecimal,
+    /// base64, lists of codes. What an output shows of its own, a later one shows in the same way.
+    pub(crate) fn build_plain<I: IntoIterator<Item = Vec<u8>>>(values: I) -> KnownSecrets {
+        let admitted = values.into_iter().filter(|v| KnownSecrets::admits(v));
+        KnownSecrets::spelled(admitted.collect(), |known, value, patterns| {
+            known.spell_plain(value, patterns);
+        })
+    }
+
+    fn spelled(
+        mut values: Vec<Vec<u8>>,
+        spell: impl Fn(&mut KnownSecrets, &[u8], &mut Vec<Vec<u8>>),
+    ) -> KnownSecrets {
         values.sort_unstable();
         values.dedup();
         let mut known = KnownSecrets::empty();
         known.values = values.len();
         let mut patterns = Vec::new();
         for value in &values {
-            known.spell(value, &mut patterns);
+            spell(
+                &mut known,
+                &value[..value.len().min(MAX_PATTERN)],
+                &mut patterns,
+            );
         }
         if patterns.is_empty() {
             return known;
@@ -196,74 +216,8 @@ impl KnownSecrets {
     /// Adds the spellings in which programs print a value, and the patterns by which they are
     /// found.
     fn spell(&mut self, value: &[u8], patterns: &mut Vec<Vec<u8>>) {
-        let value = &value[..value.len().min(MAX_PATTERN)];
-        let random = value.len() > PIECE && looks_random(value, false);
-        let index = self.add(value.to_vec(), Alphabet::Plain, random);
-        // Escaped in JSON, Elixir and Erlang, with escaped slashes, twice; in URLs; in HTML; for a
-        // shell and for SQL.
-        let json = escape_json(value, false);
-        let mut begins = vec![
-            value.to_vec(),
-            escape_json(value, true),
-            escape_json(&json, false),
-            json,
-            html(value),
-        ];
-        begins.extend([
-            unicode(value),
-            quoted(value, b"'\\''"),
-            quoted(value, b"''"),
-            backslashed(value),
-        ]);
-        for upper in [true, false] {
-            begins.extend([
-                percent(value, upper, false),
-                percent(value, upper, true),
-                percent_all(value, upper),
-            ]);
-        }
-        self.anchor(Anchor::First(index), begins, patterns);
-        if random {
-            let last = value[value.len() - PIECE..].to_vec();
-            if looks_random(&last, false) {
-                patterns.push(last);
-                self.anchors.push(Anchor::Last(index));
-            }
-        }
-        if value
-            .iter()
-            .any(|b| matches!(b, b'&' | b'<' | b'>' | b'"' | b'\''))
-        {
-            let form = html(value);
-            let index = self.add(form.clone(), Alphabet::Plain, false);
-            self.anchor(Anchor::First(index), vec![form], patterns);
-        }
-        let small = self.add(hex(value, false), Alphabet::Hex, random);
-        for upper in [false, true] {
-            let form = hex(value, upper);
-            let apart = |mark: &str| {
-                form.chunks(2)
-                    .map(|p| String::from_utf8_lossy(p))
-                    .collect::<Vec<_>>()
-                    .join(mark)
-                    .into_bytes()
-            };
-            let groups = form
-                .chunks(4)
-                .map(|p| String::from_utf8_lossy(p))
-                .collect::<Vec<_>>()
-                .join(" ")
-                .into_bytes();
-            let begins = vec![
-                form.clone(),
-                apart(" "),
-                apart(":"),
-                apart("\\x"),
-                apart(", 0x"),
-                groups,
-            ];
-            self.anchor(Anchor::First(small), begins, patterns);
-        }
+        let random = self.spell_plain(value, patterns);
+        self.spell_hex(value, random, patterns);
         for url_safe in [false, true] {
             for offset in 0..3 {
                 if let Some(form) = base64_inside(value, offset, url_safe) {
@@ -280,6 +234,67 @@ impl KnownSecrets {
             vec![form, codes.join(", ").into_bytes()],
             patterns,
         );
+    }
+
+    /// The value itself and its escaped forms: in JSON, Elixir and Erlang, with escaped slashes,
+    /// twice; in URLs; in HTML; for a shell and for SQL. Says whether a piece of it tells.
+    fn spell_plain(&mut self, value: &[u8], patterns: &mut Vec<Vec<u8>>) -> bool {
+        let random = value.len() > PIECE && looks_random(value, false);
+        let index = self.add(value.to_vec(), Alphabet::Plain, random);
+        let json = escape_json(value, false);
+        let mut begins = vec![
+            value.to_vec(),
+            escape_json(value, true),
+            escape_json(&json, false),
+            json,
+            html(value),
+            unicode(value),
+            quoted(value, b"'\\''"),
+            quoted(value, b"''"),
+            backslashed(value),
+        ];
+        for upper in [true, false] {
+            begins.extend([
+                percent(value, upper, false),
+                percent(value, upper, true),
+                percent_all(value, upper),
+            ]);
+        }
+        self.anchor(Anchor::First(index), begins, patterns);
+        if random {
+            let last = value[value.len() - PIECE..].to_vec();
+            if looks_random(&last, false) {
+                patterns.push(last);
+                self.anchors.push(Anchor::Last(index));
+            }
+        }
+        let marked = |b: &u8| matches!(b, b'&' | b'<' | b'>' | b'"' | b'\'');
+        if value.iter().any(marked) {
+            let form = html(value);
+            let index = self.add(form.clone(), Alphabet::Plain, false);
+            self.anchor(Anchor::First(index), vec![form], patterns);
+        }
+        random
+    }
+
+    fn spell_hex(&mut self, value: &[u8], random: bool, patterns: &mut Vec<Vec<u8>>) {
+        let index = self.add(hex(value, false), Alphabet::Hex, random);
+        for upper in [false, true] {
+            let form = hex(value, upper);
+            let apart = |digits: usize, mark: &str| {
+                let groups: Vec<_> = form.chunks(digits).map(String::from_utf8_lossy).collect();
+                groups.join(mark).into_bytes()
+            };
+            let begins = vec![
+                form.clone(),
+                apart(2, " "),
+                apart(2, ":"),
+                apart(2, "\\x"),
+                apart(2, ", 0x"),
+                apart(4, " "),
+            ];
+            self.anchor(Anchor::First(index), begins, patterns);
+        }
     }
 
     fn add(&mut self, bytes: Vec<u8>, alphabet: Alphabet, random: bool) -> u32 {

@@ -6,6 +6,7 @@
 //! that each further pass leaves fewer bytes that are no mark.
 
 use super::rules::RULES;
+use super::scan::Found;
 use aho_corasick::{AhoCorasick, MatchKind};
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -66,26 +67,41 @@ impl Marks {
             .map(|hit| (hit.start(), hit.end()))
     }
 
-    /// Widens the finding over the marks that it reaches into.
-    pub(crate) fn reach(&self, text: &[u8], start: usize, end: usize) -> Reach {
-        // A mark is at most 64 bytes long; one that begins before this does not reach into the
-        // finding.
-        let from = start.saturating_sub(64);
-        let to = text.len().min(end + 64);
-        if let Some([one, two]) = self.begins
-            && memchr::memchr2(one, two, &text[from..to]).is_none()
-        {
-            return Reach::Whole(start, end);
+    /// The marks in and beside the findings, which are in ascending order. Where these stand close
+    /// together the text is searched once.
+    pub(crate) fn near(&self, text: &[u8], found: &[Found]) -> Near {
+        let mut marks = Vec::new();
+        let mut found = found.iter().peekable();
+        while let Some(first) = found.next() {
+            // A mark is at most 64 bytes long; one that begins before this does not reach into the
+            // finding.
+            let from = first.start.saturating_sub(64);
+            let mut to = first.end + 64;
+            while let Some(next) = found.next_if(|next| next.start <= to + 64) {
+                to = to.max(next.end + 64);
+            }
+            let stretch = &text[from..text.len().min(to)];
+            let may = self
+                .begins
+                .is_none_or(|[one, two]| memchr::memchr2(one, two, stretch).is_some());
+            if may {
+                let here = self.each(stretch);
+                marks.extend(here.map(|(start, end)| (from + start, from + end)));
+            }
         }
+        Near(marks)
+    }
+}
+
+/// Marks of a text, in ascending order.
+pub(crate) struct Near(Vec<(usize, usize)>);
+
+impl Near {
+    /// Widens the finding over the marks that it reaches into.
+    pub(crate) fn reach(&self, start: usize, end: usize) -> Reach {
+        let next = self.0.partition_point(|&(_, after)| after <= start);
         let (mut first, mut last, mut marked) = (start, end, 0);
-        for (mark, after) in self.each(&text[from..to]) {
-            let (mark, after) = (from + mark, from + after);
-            if after <= start {
-                continue;
-            }
-            if mark >= end {
-                break;
-            }
+        for &(mark, after) in self.0[next..].iter().take_while(|(mark, _)| *mark < end) {
             first = first.min(mark);
             last = last.max(after);
             marked += after - mark;
@@ -148,12 +164,23 @@ mod tests {
     #[test]
     fn a_finding_takes_marks_whole_or_is_none() {
         let text = b"ab [REDACTED][REDACTED_JWT] cd";
-        let marks = Marks::built_in();
-        assert_eq!(marks.reach(text, 3, 27), Reach::Empty);
-        assert_eq!(marks.reach(text, 5, 8), Reach::Empty);
-        assert_eq!(marks.reach(text, 5, 30), Reach::Whole(3, 30));
-        assert_eq!(marks.reach(text, 0, 4), Reach::Whole(0, 13));
-        assert_eq!(marks.reach(text, 0, 3), Reach::Whole(0, 3));
+        for (start, end, reach) in [
+            (3, 27, Reach::Empty),
+            (5, 8, Reach::Empty),
+            (5, 30, Reach::Whole(3, 30)),
+            (0, 4, Reach::Whole(0, 13)),
+            (0, 3, Reach::Whole(0, 3)),
+        ] {
+            let (rule, rank) = (0, 1);
+            let found = Found {
+                start,
+                end,
+                rule,
+                rank,
+            };
+            let near = Marks::built_in().near(text, &[found]);
+            assert_eq!(near.reach(start, end), reach);
+        }
     }
 
     #[test]

@@ -64,7 +64,7 @@ mod view;
 
 pub use keys::KeyClass;
 pub use known::KnownSecrets;
-pub use memory::Memory;
+pub use memory::{Memories, Memory, MemoryLimits};
 pub use rules::RuleInfo;
 pub use summary::{Sides, Summary};
 
@@ -292,8 +292,8 @@ impl Sanitizer {
         self.scan_all(text, &[known])
     }
 
-    /// As [`Sanitizer::scan`], with several sets of known values: this node's, a session's
-    /// [`Memory`].
+    /// As [`Sanitizer::scan`], with several sets of known values: this node's first, then a
+    /// session's [`Memory`].
     pub fn scan_all(&self, text: &[u8], known: &[&KnownSecrets]) -> Findings<'_> {
         let mut findings = self.pass(text, known, &[]);
         for _ in 0..PASSES {
@@ -365,13 +365,15 @@ impl Sanitizer {
         let again = again::everywhere(scan.text, &scan.found);
         scan.found.extend(again);
         let (text, found) = (scan.text, &mut scan.found);
-        for known in known {
+        for (i, known) in known.iter().enumerate() {
+            // What a session remembers has a better name where it is told once more.
+            let rank = if i == 0 { 4 } else { 0 };
             known.each(text, |start, end| {
                 found.push(Found {
                     start,
                     end,
                     rule: Rule::Known as u16,
-                    rank: 4,
+                    rank,
                 })
             });
         }
@@ -408,7 +410,9 @@ impl Sanitizer {
     /// it, which would make an escape of the replacement's first letters. Findings that are made of
     /// marks are none.
     fn take_marks_whole(&self, text: &[u8], found: &mut Vec<Found>) {
-        found.retain_mut(|next| match self.marks.reach(text, next.start, next.end) {
+        found.sort_unstable_by_key(|f| (f.start, f.end));
+        let near = self.marks.near(text, found);
+        found.retain_mut(|next| match near.reach(next.start, next.end) {
             Reach::Empty => false,
             Reach::Whole(start, end) => {
                 let escapes = text[..start].iter().rev().take_while(|&&b| b == 0x1b);
@@ -509,7 +513,8 @@ const PASSES: usize = 8;
 
 /// `text` with every span replaced, and where in it each replacement ends.
 fn replace(text: &[u8], spans: &[Span<'_>]) -> (Vec<u8>, Vec<Place>) {
-    let mut out = Vec::with_capacity(text.len());
+    let longer: usize = spans.iter().map(|span| span.replacement.len()).sum();
+    let mut out = Vec::with_capacity(text.len() + longer);
     let mut places = Vec::with_capacity(spans.len());
     let mut copied = 0;
     for span in spans {
@@ -609,6 +614,13 @@ fn compile(rule: UserRule, taken: bool) -> Result<CompiledRule, ConfigError> {
 /// The built-in rules, in order.
 pub fn rules() -> impl Iterator<Item = &'static RuleInfo> {
     RULES.iter()
+}
+
+/// The pieces of text that the built-in rules hang on, for those who search for slow inputs.
+#[doc(hidden)]
+pub fn pieces() -> Vec<Vec<u8>> {
+    let (pieces, _) = anchors::table(&[]);
+    pieces.iter().map(prefilter::Piece::bytes).collect()
 }
 
 /// The built-in field names.

@@ -99,6 +99,9 @@ fn written_break(text: &[u8]) -> Option<usize> {
     (slashes > 0 && matches!(text.get(slashes), Some(b'n' | b'r'))).then_some(slashes + 1)
 }
 
+/// How often the bytes of a line are read to judge it.
+const READS: usize = 5;
+
 /// Cuts blanks and written line breaks off both ends, so that the lines around stay what they were.
 fn trim(text: &[u8], mut start: usize, mut end: usize) -> Option<(usize, usize)> {
     loop {
@@ -146,36 +149,12 @@ fn armour_end(scan: &mut Scan, from: usize) -> usize {
             return body_end;
         }
         let line_end = line_end(text, at, limit.min(at + MAX_LINE));
-        scan.spend(4 * (line_end - at));
+        scan.spend(READS * (line_end - at) + 32);
         let line = &text[at..line_end];
-        let marker =
-            memchr::memmem::find(line, b"-END").or_else(|| memchr::memmem::find(line, b"- END "));
-        let quoted = |end: &usize| {
-            line[..*end]
-                .iter()
-                .any(|&b| matches!(b, b'"' | b'\'' | b'`'))
-        };
-        if let Some(end) = marker.filter(|end| !quoted(end)) {
-            // What stands between the last body byte and the dashes is this line's gutter.
-            let dashes = line[..end]
-                .iter()
-                .rev()
-                .take(5)
-                .take_while(|&&b| b == b'-')
-                .count();
-            let lead = &line[..end - dashes];
-            let body = longest_run(lead);
-            // On a single line the pieces of the body stand side by side.
-            let last = lead
-                .iter()
-                .rposition(|&b| is(b, STD64))
-                .map_or(0, |last| last + 1);
-            let short = body_end > from && body.0 == 0 && body.1 == last && last > 0;
-            return if body.1 - body.0 >= 16 || short {
-                at + if body_end == from { last } else { body.1 }
-            } else {
-                body_end
-            };
+        if let Some(end) = end_line(line) {
+            return body_before(line, end, body_end > from).map_or(body_end, |(last, body)| {
+                at + if body_end == from { last } else { body }
+            });
         }
         // A quotation mark ends the string around, unless another literal goes on.
         // A header's text may be quoted: `Comment: "rsa-key"`.
@@ -183,39 +162,17 @@ fn armour_end(scan: &mut Scan, from: usize) -> usize {
             && text[..at].ends_with(b"\n")
             && memchr::memchr(b':', line)
                 .is_some_and(|colon| (3..40).contains(&colon) && all(&line[..colon], ALPHA | DASH));
-        if let Some(mark) = line
-            .iter()
-            .position(|&b| matches!(b, b'"' | b'\'' | b'`'))
-            .filter(|_| !comment)
-        {
-            let mark = at + mark;
-            let (before_start, before_end) = longest_run(&text[at..mark]);
-            let (_, quote_start) = Quote::ending_at(text, mark + 1).unwrap_or((
-                Quote::Plain {
-                    mark: b'"',
-                    slashes: 0,
-                },
-                mark,
-            ));
-            if before_end - before_start >= 4 {
-                body_end = (at + before_end).min(quote_start.max(at));
-            }
-            if let Some((_, end)) = marks::extent(&text[at..mark]) {
-                body_end = body_end.max(at + end);
-            }
-            let next = Quote::ending_at(text, mark + 1).and_then(|(quote, _)| {
-                joined(text, Kind::Quoted(quote), mark + 1)
-                    .map(|(_, start)| start)
-                    .or_else(|| list_item(text, quote, mark + 1))
-            });
-            match next.filter(|&n| n < limit) {
-                Some(next) if next > mark => {
+        let mark = line.iter().position(|&b| matches!(b, b'"' | b'\'' | b'`'));
+        if let Some(mark) = mark.filter(|_| !comment).map(|mark| at + mark) {
+            body_end = quoted_end(text, at, mark, body_end);
+            // The literal's first mark: a body that begins with concatenation, or the string's own
+            // end.
+            match next_literal(text, mark).filter(|&next| next < limit && next > mark) {
+                Some(next) => {
                     at = next;
                     continue;
                 }
-                // The literal's first mark: a body that begins with concatenation, or the string's
-                // own end.
-                _ => return body_end,
+                None => return body_end,
             }
         }
         let (start, end) = longest_run(line);
@@ -247,6 +204,48 @@ fn armour_end(scan: &mut Scan, from: usize) -> usize {
             return body_end;
         }
         at = skip_break(text, line_end);
+    }
+}
+
+/// Where in a line the END of an armour stands, if no string ends before it.
+fn end_line(line: &[u8]) -> Option<usize> {
+    let dashes = memchr::memmem::find(line, b"-END");
+    let end = dashes.or_else(|| memchr::memmem::find(line, b"- END "))?;
+    let quoted = |b: &u8| matches!(b, b'"' | b'\'' | b'`');
+    (!line[..end].iter().any(quoted)).then_some(end)
+}
+
+/// What belongs to the body in the line of the END that stands at `end`: up to its last byte, and up
+/// to the end of its longest run. What stands between there and the dashes is the line's gutter.
+fn body_before(line: &[u8], end: usize, begun: bool) -> Option<(usize, usize)> {
+    let dashes = line[..end].iter().rev().take(5);
+    let lead = &line[..end - dashes.take_while(|&&b| b == b'-').count()];
+    let body = longest_run(lead);
+    // On a single line the pieces of the body stand side by side.
+    let last = lead.iter().rposition(|&b| is(b, STD64));
+    let last = last.map_or(0, |last| last + 1);
+    let short = begun && body.0 == 0 && body.1 == last && last > 0;
+    (body.1 - body.0 >= 16 || short).then_some((last, body.1))
+}
+
+/// Where the body ends in a line from `at` on that a quotation mark ends.
+fn quoted_end(text: &[u8], at: usize, mark: usize, body_end: usize) -> usize {
+    let line = &text[at..mark];
+    let (start, end) = longest_run(line);
+    let quote = Quote::ending_at(text, mark + 1).map_or(mark, |(_, start)| start);
+    let body_end = match end - start >= 4 {
+        true => (at + end).min(quote.max(at)),
+        false => body_end,
+    };
+    marks::extent(line).map_or(body_end, |(_, end)| body_end.max(at + end))
+}
+
+/// The content of the literal that goes on behind the one that ends with the mark at `mark`.
+fn next_literal(text: &[u8], mark: usize) -> Option<usize> {
+    let (quote, _) = Quote::ending_at(text, mark + 1)?;
+    match joined(text, Kind::Quoted(quote), mark + 1) {
+        Some((_, start)) => Some(start),
+        None => list_item(text, quote, mark + 1),
     }
 }
 
@@ -376,7 +375,7 @@ pub(crate) fn end(scan: &mut Scan, at: usize) {
     loop {
         let line_start = previous_break(text, floor, line_end);
         let line = &text[line_start..line_end];
-        scan.spend(line.len());
+        scan.spend(READS * line.len() + 64);
         let (from, to) = longest_run(line);
         let mark = marks::extent(line);
         let (from, to) = match mark {

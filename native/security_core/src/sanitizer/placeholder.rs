@@ -6,6 +6,28 @@ use once_cell::sync::OnceCell;
 use super::marks::without;
 use super::shape::*;
 
+/// Beginnings of references and of what documentation writes.
+#[rustfmt::skip]
+static PREFIXES: &[&[u8]] = &[
+    b"op://", b"vault:", b"vault://", b"arn:", b"ssm:", b"sm://", b"awssm", b"secret://",
+    b"secrets/", b"secretsmanager", b"env:", b"env.", b"env(", b"enc[", b"enc(", b"file:",
+    b"@microsoft.keyvault", b"projects/", b"kms:", b"akv:", b"gcp:", b"keyring:", b"keychain:",
+    b"data.", b"var.", b"local.", b"module.", b"secrets.", b"process.env", b"system.get_env",
+    b"system.fetch_env", b"os.environ", b"os.getenv", b"getenv", b"self.", b"this.", b"config.",
+    b"settings.", b"ref+", b"bw:", b"pass://", b"your", b"my-", b"my_", b"some-", b"some_",
+    b"insert", b"replace", b"enter-", b"enter_", b"**redacted", b"***", b"&lt;", b"\\u003c",
+    b"{:system", b"function", b"#ref", b"#pid", b"#function", b"...",
+];
+
+/// Words that no secret has in it.
+#[rustfmt::skip]
+static INSIDE: &[&[u8]] = &[
+    b"example", b"placeholder", b"changeme", b"change-me", b"change_me", b"redacted", b"filtered",
+    b"xxxx", b"****", b"....", b"dummy", b"-here", b"_here", b"goes-here", b"your-", b"your_",
+    b"todo", b"fixme", b"not-set", b"not_set", b"\xe2\x80\xa6", b"\xe2\x80\xa2", b"-token>",
+    b"-key>",
+];
+
 /// Stands for a secret without being one: `[REDACTED]`, `***`, `<token>`, `your-api-key`, `$VAR`,
 /// `${VAR}`, `op://…`.
 pub(crate) fn is_placeholder(value: &[u8]) -> bool {
@@ -68,68 +90,6 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
             return true;
         }
     }
-    const PREFIXES: &[&[u8]] = &[
-        b"op://",
-        b"vault:",
-        b"vault://",
-        b"arn:",
-        b"ssm:",
-        b"sm://",
-        b"awssm",
-        b"secret://",
-        b"secrets/",
-        b"secretsmanager",
-        b"env:",
-        b"env.",
-        b"env(",
-        b"enc[",
-        b"enc(",
-        b"file:",
-        b"@microsoft.keyvault",
-        b"projects/",
-        b"kms:",
-        b"akv:",
-        b"gcp:",
-        b"keyring:",
-        b"keychain:",
-        b"data.",
-        b"var.",
-        b"local.",
-        b"module.",
-        b"secrets.",
-        b"process.env",
-        b"system.get_env",
-        b"system.fetch_env",
-        b"os.environ",
-        b"os.getenv",
-        b"getenv",
-        b"self.",
-        b"this.",
-        b"config.",
-        b"settings.",
-        b"ref+",
-        b"bw:",
-        b"pass://",
-        b"your",
-        b"my-",
-        b"my_",
-        b"some-",
-        b"some_",
-        b"insert",
-        b"replace",
-        b"enter-",
-        b"enter_",
-        b"**redacted",
-        b"***",
-        b"&lt;",
-        b"\\u003c",
-        b"{:system",
-        b"function",
-        b"#ref",
-        b"#pid",
-        b"#function",
-        b"...",
-    ];
     if PREFIXES.iter().any(|prefix| starts_ci(value, prefix)) && surprise(value) < 100 {
         return true;
     }
@@ -153,32 +113,6 @@ fn is_format(value: &[u8]) -> bool {
 /// Finds words that no secret has in it. Without it, no value is innocent for its words.
 fn inside() -> Option<&'static AhoCorasick> {
     static WORDS: OnceCell<AhoCorasick> = OnceCell::new();
-    const INSIDE: &[&[u8]] = &[
-        b"example",
-        b"placeholder",
-        b"changeme",
-        b"change-me",
-        b"change_me",
-        b"redacted",
-        b"filtered",
-        b"xxxx",
-        b"****",
-        b"....",
-        b"dummy",
-        b"-here",
-        b"_here",
-        b"goes-here",
-        b"your-",
-        b"your_",
-        b"todo",
-        b"fixme",
-        b"not-set",
-        b"not_set",
-        b"\xe2\x80\xa6",
-        b"\xe2\x80\xa2",
-        b"-token>",
-        b"-key>",
-    ];
     WORDS
         .get_or_try_init(|| {
             AhoCorasick::builder()

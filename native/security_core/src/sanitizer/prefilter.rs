@@ -3,7 +3,7 @@
 //! Every rule hangs on a piece of two to four bytes ("piece") that any match must contain. The
 //! pieces are spread over groups of eight buckets; for each of four neighbouring bytes two 16-entry
 //! tables, one per nibble, say which buckets that byte allows, so that thirty-two positions are
-//! decided by a handful of byte shuffles. What survives is compared with the bucket's pieces
+//! decided by a handful of byte shuffles. What survives is looked up by its hash and compared
 //! exactly, hence the vector code and the portable code report the very same hits.
 
 /// A piece of up to four bytes, with a mask for letters of either case and for bytes that don't
@@ -48,6 +48,20 @@ impl Piece {
         }
     }
 
+    fn length(&self) -> usize {
+        (4 - self.mask.leading_zeros() / 8) as usize
+    }
+
+    /// The bytes that it asks for; of letters of either case the small ones.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let small = |(i, b): (usize, u8)| match (self.mask >> (8 * i)) as u8 {
+            0xdf => b.to_ascii_lowercase(),
+            _ => b,
+        };
+        let bytes = self.value.to_le_bytes().into_iter().enumerate();
+        bytes.take(self.length()).map(small).collect()
+    }
+
     fn allows(&self, position: usize, byte: u8) -> bool {
         let shift = 8 * position;
         (u32::from(byte) << shift) & self.mask == self.value & (0xff << shift)
@@ -85,18 +99,30 @@ impl Batch {
         &self.hits[..self.len]
     }
 
-    fn push(&mut self, at: usize, id: u16) {
-        self.hits[self.len] = Hit { at: at as u32, id };
-        self.len += 1;
+    /// Takes those of `pieces` that stand at `at`. The lower id is the more specific rule, and
+    /// comes first.
+    fn compare(&mut self, window: u32, pieces: &[Piece], at: usize) {
+        let at = at as u32;
+        for piece in pieces {
+            if window & piece.mask == piece.value {
+                let mut slot = self.len;
+                while slot > 0 && self.hits[slot - 1].at == at && self.hits[slot - 1].id > piece.id
+                {
+                    self.hits[slot] = self.hits[slot - 1];
+                    slot -= 1;
+                }
+                self.hits[slot] = Hit { at, id: piece.id };
+                self.len += 1;
+            }
+        }
     }
 }
 
-/// Eight buckets and their tables: for each byte of a window, by low and by high nibble, the
-/// buckets that allow it.
+/// Eight buckets' tables: for each byte of a window, by low and by high nibble, the buckets that
+/// allow it.
 struct Group {
     low: [[u8; 16]; 4],
     high: [[u8; 16]; 4],
-    buckets: [Vec<Piece>; 8],
 }
 
 const GROUPS: usize = 4;
@@ -106,59 +132,88 @@ pub(crate) struct Prefilter {
     /// The portable path: for each byte of the window, the buckets that allow it, one byte per
     /// group.
     bytes: Box<[[u32; 256]; 4]>,
-    /// Which windows begin with a piece of four bytes, and which with a shorter one; by hash, so
-    /// that some others pass as well. The nibble tables let about one position in thirty of
-    /// ordinary text pass, these one in several hundred.
-    fours: Bitmap,
-    shorts: Bitmap,
+    /// Pieces by their length, the shortest being one or two bytes long.
+    lengths: [Lookup; 3],
     /// The most pieces that can hit at one position.
     crowd: usize,
 }
 
-/// A set of hashed windows, without regard to the letters' case.
-struct Bitmap(Box<[u64; 1024]>);
+/// The pieces of one length by the hash of a window that begins with them, without regard to the
+/// letters' case. The nibble tables let about one position in thirty of ordinary text pass, this one
+/// in several hundred; and no window costs more than the few pieces that share its slot.
+struct Lookup {
+    /// The bytes of a window that count.
+    window: u32,
+    /// Which slots have pieces: a table that stays near the processor.
+    taken: Box<[u64; SLOTS / 64]>,
+    /// Where each slot's pieces begin.
+    starts: Box<[u16]>,
+    pieces: Vec<Piece>,
+}
 
-impl Bitmap {
+const SLOTS: usize = 1 << 16;
+
+impl Lookup {
     const FOLD: u32 = 0xdfdf_dfdf;
+
+    fn new<'p>(pieces: impl Iterator<Item = &'p Piece>, length: usize) -> Lookup {
+        let mut entries: Vec<(usize, Piece)> = pieces
+            .flat_map(|piece| slots(piece, length).into_iter().map(|slot| (slot, *piece)))
+            .collect();
+        entries.sort_by_key(|(slot, piece)| (*slot, piece.id));
+        assert!(entries.len() < usize::from(u16::MAX), "too many pieces");
+        let mut taken = Box::new([0; SLOTS / 64]);
+        let mut starts = vec![0; SLOTS + 1];
+        for (slot, _) in &entries {
+            taken[slot / 64] |= 1 << (slot % 64);
+            starts[slot + 1] += 1;
+        }
+        for slot in 0..SLOTS {
+            starts[slot + 1] += starts[slot];
+        }
+        Lookup {
+            window: u32::MAX >> (32 - 8 * length),
+            taken,
+            starts: starts.into(),
+            pieces: entries.into_iter().map(|(_, piece)| piece).collect(),
+        }
+    }
 
     #[inline(always)]
     fn slot(window: u32) -> usize {
-        ((window & Bitmap::FOLD).wrapping_mul(0x9e37_79b1) >> 16) as usize
+        ((window & Lookup::FOLD).wrapping_mul(0x9e37_79b1) >> 16) as usize
     }
 
     #[inline(always)]
-    fn has(&self, window: u32) -> bool {
-        let slot = Bitmap::slot(window);
-        self.0[slot / 64] >> (slot % 64) & 1 == 1
-    }
-
-    fn insert(&mut self, window: u32) {
-        let slot = Bitmap::slot(window);
-        self.0[slot / 64] |= 1 << (slot % 64);
-    }
-
-    /// Every window that a piece allows in its first `length` bytes.
-    fn insert_all(&mut self, piece: &Piece, length: usize) {
-        let mut windows = vec![0u32];
-        for position in 0..length {
-            let mut folded = [false; 256];
-            for byte in (0..=255u8).filter(|&b| piece.allows(position, b)) {
-                folded[usize::from(byte & 0xdf)] = true;
-            }
-            let longer = |w: &u32| {
-                let w = *w;
-                (0..256u32)
-                    .filter(|&b| folded[b as usize])
-                    .map(move |b| w | b << (8 * position))
-                    .collect::<Vec<_>>()
-            };
-            windows = windows.iter().flat_map(longer).collect();
+    fn at(&self, window: u32) -> &[Piece] {
+        let slot = Lookup::slot(window & self.window);
+        if self.taken[slot / 64] >> (slot % 64) & 1 == 0 {
+            return &[];
         }
-        windows.into_iter().for_each(|w| self.insert(w));
+        &self.pieces[self.starts[slot].into()..self.starts[slot + 1].into()]
     }
 }
 
-const SHORT: u32 = 0x00ff_ffff;
+/// The slots of every window that a piece allows in its first `length` bytes.
+fn slots(piece: &Piece, length: usize) -> Vec<usize> {
+    let mut windows = vec![0u32];
+    for position in 0..length {
+        let mut folded = [false; 256];
+        for byte in (0..=255u8).filter(|&b| piece.allows(position, b)) {
+            folded[usize::from(byte & 0xdf)] = true;
+        }
+        let bytes: Vec<u32> = (0..256).filter(|&b| folded[b as usize]).collect();
+        let longer = |w: &u32| {
+            let w = *w;
+            bytes.iter().map(move |b| w | b << (8 * position))
+        };
+        windows = windows.iter().flat_map(longer).collect();
+    }
+    let mut slots: Vec<usize> = windows.into_iter().map(Lookup::slot).collect();
+    slots.sort_unstable();
+    slots.dedup();
+    slots
+}
 
 impl Prefilter {
     pub(crate) fn new(pieces: Vec<Piece>) -> Prefilter {
@@ -170,19 +225,17 @@ impl Prefilter {
             .max()
             .unwrap_or(0);
         assert!(crowd <= BATCH, "too many pieces for one position");
-        let (mut fours, mut shorts) = (Bitmap(Box::new([0; 1024])), Bitmap(Box::new([0; 1024])));
-        for piece in &pieces {
-            if piece.mask >> 24 != 0 {
-                fours.insert_all(piece, 4);
-            } else {
-                shorts.insert_all(piece, 3);
-            }
-        }
+        let lengths = [2, 3, 4].map(|length| {
+            let same = |piece: &&Piece| piece.length().max(2) == length;
+            Lookup::new(pieces.iter().filter(same), length)
+        });
         let mut buckets = pack(pieces);
         buckets.resize_with(8 * GROUPS, Vec::new);
         let mut buckets = buckets.into_iter();
         let groups = std::array::from_fn(|_| {
-            Group::new(std::array::from_fn(|_| buckets.next().unwrap_or_default()))
+            let eight: [Vec<Piece>; 8] =
+                std::array::from_fn(|_| buckets.next().unwrap_or_default());
+            Group::new(&eight)
         });
         let mut bytes = Box::new([[0u32; 256]; 4]);
         for (position, table) in bytes.iter_mut().enumerate() {
@@ -196,8 +249,7 @@ impl Prefilter {
         Prefilter {
             groups,
             bytes,
-            fours,
-            shorts,
+            lengths,
             crowd,
         }
     }
@@ -228,7 +280,7 @@ impl Prefilter {
             let set = self.bytes[0][a] & self.bytes[1][b] & self.bytes[2][c] & self.bytes[3][d];
             if set != 0 {
                 let window = u32::from_le_bytes([a as u8, b as u8, c as u8, d as u8]);
-                self.confirm(window, set, at, batch);
+                self.confirm(window, at, batch);
             }
             at += 1;
         }
@@ -239,33 +291,21 @@ impl Prefilter {
             window[..text.len() - at].copy_from_slice(&text[at..]);
             let [a, b, c, d] = window.map(usize::from);
             let set = self.bytes[0][a] & self.bytes[1][b] & self.bytes[2][c] & self.bytes[3][d];
-            self.confirm(u32::from_le_bytes(window), set, at, batch);
+            if set != 0 {
+                self.confirm(u32::from_le_bytes(window), at, batch);
+            }
             at += 1;
         }
         batch.next = at;
     }
 
     #[inline(always)]
-    fn confirm(&self, window: u32, set: u32, at: usize, batch: &mut Batch) {
-        if set != 0 && (self.fours.has(window) || self.shorts.has(window & SHORT)) {
-            self.compare(window, set, at, batch);
-        }
-    }
-
-    fn compare(&self, window: u32, mut set: u32, at: usize, batch: &mut Batch) {
-        let first = batch.len;
-        while set != 0 {
-            let bucket = set.trailing_zeros() as usize;
-            set &= set - 1;
-            for piece in &self.groups[bucket / 8].buckets[bucket % 8] {
-                if window & piece.mask == piece.value {
-                    batch.push(at, piece.id);
-                }
+    fn confirm(&self, window: u32, at: usize, batch: &mut Batch) {
+        for pieces in &self.lengths {
+            let here = pieces.at(window);
+            if !here.is_empty() {
+                batch.compare(window, here, at);
             }
-        }
-        // Buckets come in no meaningful order; the lower id is the more specific rule.
-        if batch.len > first + 1 {
-            batch.hits[first..batch.len].sort_unstable_by_key(|hit| hit.id);
         }
     }
 
@@ -309,29 +349,15 @@ impl Prefilter {
             let seen = u32::MAX.checked_shl((at - block) as u32).unwrap_or(0);
             let mut positions =
                 !(_mm256_movemask_epi8(_mm256_cmpeq_epi8(union, zero)) as u32) & seen;
-            if positions != 0 {
-                let mut lanes = [[0u8; 32]; GROUPS];
-                for (lane, set) in lanes.iter_mut().zip(sets) {
-                    // SAFETY: `lane` is 32 bytes, and the store needs no alignment.
-                    unsafe { _mm256_storeu_si256(lane.as_mut_ptr().cast(), set) };
+            while positions != 0 {
+                let here = block + positions.trailing_zeros() as usize;
+                positions &= positions - 1;
+                if self.full(batch) {
+                    batch.next = here;
+                    return;
                 }
-                while positions != 0 {
-                    let offset = positions.trailing_zeros() as usize;
-                    positions &= positions - 1;
-                    let here = block + offset;
-                    if self.full(batch) {
-                        batch.next = here;
-                        return;
-                    }
-                    let set = u32::from_le_bytes(lanes.map(|lane| lane[offset]));
-                    let window = u32::from_le_bytes([
-                        text[here],
-                        text[here + 1],
-                        text[here + 2],
-                        text[here + 3],
-                    ]);
-                    self.confirm(window, set, here, batch);
-                }
+                let window = [text[here], text[here + 1], text[here + 2], text[here + 3]];
+                self.confirm(u32::from_le_bytes(window), here, batch);
             }
             at = block + 32;
         }
@@ -340,7 +366,7 @@ impl Prefilter {
 }
 
 impl Group {
-    fn new(buckets: [Vec<Piece>; 8]) -> Group {
+    fn new(buckets: &[Vec<Piece>; 8]) -> Group {
         let (mut low, mut high) = ([[0u8; 16]; 4], [[0u8; 16]; 4]);
         for (bucket, pieces) in buckets.iter().enumerate() {
             for piece in pieces {
@@ -354,7 +380,7 @@ impl Group {
                 }
             }
         }
-        Group { low, high, buckets }
+        Group { low, high }
     }
 }
 

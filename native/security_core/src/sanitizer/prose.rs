@@ -236,7 +236,7 @@ fn role(word: &[u8], index: usize, said: bool) -> Role {
         _ if FILLERS.binary_search(&small).is_ok() => Role::Filler,
         _ if said => Role::Value,
         // "token type is …": what is said is not the token.
-        _ if plain && key_words::is_about(small) => Role::End,
+        _ if plain && key_words::says(small) & key_words::ABOUT != 0 => Role::End,
         _ if index == 0 && (!plain || word.len() >= 6) => Role::Value,
         // "password for bob is …"
         _ if plain || index < 3 && all(word, WORD | DOT | DASH) => Role::Filler,

@@ -23,60 +23,73 @@ pub(crate) fn run(scan: &mut Scan, start: usize) {
         }
     }
     let before = if start > 0 { text[start - 1] } else { b' ' };
-    let after = text.get(end).copied().unwrap_or(b' ');
-    match before {
+    let found = match before {
         b'_' => return prefixed(scan, start, end),
-        b'.' => {
-            if start >= 2
-                && matches!(text[start - 2], b's' | b'b' | b'r')
-                && boundary(text, start - 2)
-                && (start == 2 || !is(text[start - 3], US | DOT | DASH) && text[start - 3] != b')')
-                && (24..=26).contains(&run.len())
-                && three_kinds(run)
-                && after != b'('
-            {
-                scan.add(start - 2, end, Rule::SecretStore, 2);
-            } else if run.len() == 64
-                && all(run, HEX)
-                && start >= 18
-                && text[start - 18..].starts_with(b"pat")
-                && all(&text[start - 15..start - 1], ALNUM)
-            {
-                scan.add(start - 18, end, Rule::Productivity, 2);
-            }
-        }
-        b':' if run.len() == 32 && all(run, HEX) => {
-            // Asana: one digit, a slash, sixteen digits, a colon, thirty-two hexadecimal digits.
-            let digits = text[..start - 1]
-                .iter()
-                .rev()
-                .take(20)
-                .take_while(|&&b| is(b, D))
-                .count();
-            if digits >= 13
-                && start >= digits + 3
-                && text[start - 2 - digits] == b'/'
-                && is(text[start - 3 - digits], D)
-            {
-                scan.add(start - 3 - digits, end, Rule::Productivity, 2);
-            }
-        }
-        b'|' => {
-            let digits = text[..start - 1]
-                .iter()
-                .rev()
-                .take(20)
-                .take_while(|&&b| is(b, D))
-                .count();
-            if digits >= 13 && (27..=40).contains(&run.len()) && three_classes(run) {
-                scan.add(start - 1 - digits, end, Rule::Social, 2);
-            }
-        }
-        _ => {}
+        b'.' => behind_dot(text, start, end),
+        b':' => asana(text, start, end),
+        b'|' => behind_bar(text, start, end),
+        _ => None,
+    };
+    if let Some((from, rule)) = found {
+        scan.add(from, end, rule, 2);
     }
-    if is(before, US | DASH) && before != b'-' {
-        return;
+    by_letter(scan, start, end, before);
+    by_length(scan, start, end);
+}
+
+/// `s.…` and the like of Vault, `pat….…` of Airtable: where the token begins.
+fn behind_dot(text: &[u8], start: usize, end: usize) -> Option<(usize, Rule)> {
+    let run = &text[start..end];
+    let alone = |at: usize| at == 0 || !is(text[at - 1], US | DOT | DASH) && text[at - 1] != b')';
+    if start >= 2
+        && matches!(text[start - 2], b's' | b'b' | b'r')
+        && boundary(text, start - 2)
+        && alone(start - 2)
+        && (24..=26).contains(&run.len())
+        && three_kinds(run)
+        && text.get(end) != Some(&b'(')
+    {
+        return Some((start - 2, Rule::SecretStore));
     }
+    let airtable = run.len() == 64
+        && all(run, HEX)
+        && start >= 18
+        && text[start - 18..].starts_with(b"pat")
+        && all(&text[start - 15..start - 1], ALNUM);
+    airtable.then(|| (start - 18, Rule::Productivity))
+}
+
+/// One digit, a slash, sixteen digits, a colon, thirty-two hexadecimal digits.
+fn asana(text: &[u8], start: usize, end: usize) -> Option<(usize, Rule)> {
+    let run = &text[start..end];
+    let digits = digits_before(text, start - 1);
+    let hit = run.len() == 32
+        && all(run, HEX)
+        && digits >= 13
+        && start >= digits + 3
+        && text[start - 2 - digits] == b'/'
+        && is(text[start - 3 - digits], D);
+    hit.then(|| (start - 3 - digits, Rule::Productivity))
+}
+
+/// An application's number, a bar, its token.
+fn behind_bar(text: &[u8], start: usize, end: usize) -> Option<(usize, Rule)> {
+    let run = &text[start..end];
+    let digits = digits_before(text, start - 1);
+    let hit = digits >= 13 && (27..=40).contains(&run.len()) && three_classes(run);
+    hit.then(|| (start - 1 - digits, Rule::Social))
+}
+
+fn digits_before(text: &[u8], end: usize) -> usize {
+    let lead = text[..end].iter().rev().take(20);
+    lead.take_while(|&&b| is(b, D)).count()
+}
+
+/// Tokens that a first letter or two and the length give away.
+fn by_letter(scan: &mut Scan, start: usize, end: usize, before: u8) {
+    let text = scan.text;
+    let run = &text[start..end];
+    let after = text.get(end).copied().unwrap_or(b' ');
     match run[0] {
         b'S' if run.len() == 34
             && run[1] == b'K'
@@ -107,7 +120,13 @@ pub(crate) fn run(scan: &mut Scan, start: usize) {
         }
         _ => {}
     }
-    if run.len() == 32 && all(run, HEX) && after == b'-' {
+}
+
+/// Hexadecimal digits of a vendor's length with the vendor's end.
+fn by_length(scan: &mut Scan, start: usize, end: usize) {
+    let text = scan.text;
+    let run = &text[start..end];
+    if run.len() == 32 && all(run, HEX) && text.get(end) == Some(&b'-') {
         let tail = &text[end..text.len().min(end + 19)];
         let mailchimp = tail.starts_with(b"-us") && is_at(tail, 3, D) && !is_at(tail, 5, ALNUM);
         let mailgun = tail.len() >= 18

@@ -68,7 +68,13 @@ pub(crate) fn is_password(name: &[u8]) -> bool {
 
 /// Does `text` read as `word`, whatever the case there?
 fn reads(text: &[u8], word: &str) -> bool {
+    // Most texts differ in a letter that needs no decoding.
+    let alike = |(a, b): (&u8, u8)| match b {
+        0x80.. => *a >= 0x80,
+        _ => a.eq_ignore_ascii_case(&b),
+    };
     text.len() == word.len()
+        && text.iter().zip(word.bytes()).all(alike)
         && std::str::from_utf8(text)
             .is_ok_and(|text| text.chars().flat_map(char::to_lowercase).eq(word.chars()))
 }

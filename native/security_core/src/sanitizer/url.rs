@@ -24,6 +24,15 @@ static WEBHOOKS: &[(&[u8], &[u8])] = &[
     (b"hc-ping.com", b"/"), (b"nosnch.in", b"/"), (b"ntfy.sh", b"/"), (b"api.telegram.org", b"/bot"),
 ];
 
+/// Schemes of databases and of what is like them. Sorted.
+#[rustfmt::skip]
+static DATABASES: &[&[u8]] = &[
+    b"amqp", b"amqps", b"bolt", b"cassandra", b"clickhouse", b"cockroachdb", b"couchbase",
+    b"ecto", b"jdbc:mysql", b"jdbc:postgresql", b"kafka", b"mariadb", b"memcached", b"mongodb",
+    b"mongodb+srv", b"mssql", b"mysql", b"mysql2", b"myxql", b"nats", b"neo4j", b"postgis",
+    b"postgres", b"postgresql", b"redis", b"rediss", b"sqlite", b"sqlserver", b"tds", b"valkey",
+];
+
 /// `://` stands at `at`.
 pub(crate) fn plain(scan: &mut Scan, at: usize) {
     if at >= scan.url_end {
@@ -41,107 +50,102 @@ pub(crate) fn escaped(scan: &mut Scan, at: usize) {
 /// `://` stands at `at` (or `:\/\/`): looks at what follows.
 fn url(scan: &mut Scan, at: usize, authority: usize) {
     let text = scan.text;
-    let scheme_start = at
-        - text[..at]
-            .iter()
-            .rev()
-            .take(24)
-            .take_while(|&&b| is(b, ALNUM | DASH) || b == b'+' || b == b'.')
-            .count();
+    let lead = text[..at].iter().rev().take(24);
+    let letter = |b: &&u8| is(**b, ALNUM | DASH) || matches!(**b, b'+' | b'.');
+    let scheme_start = at - lead.take_while(letter).count();
     let scheme_start = scheme_start + super::scan::escape_rest(text, scheme_start);
     let scheme = &text[scheme_start..at];
-    let limit = text.len().min(authority + MAX_AUTHORITY);
-    // The stretch that can hold credentials and a host, with the places that matter in it.
-    let (mut end, mut last_at, mut first_at, mut first_colon, mut first_slash) =
-        (limit, None, None, None, None);
-    for (i, &b) in text[authority..limit].iter().enumerate() {
-        let i = authority + i;
-        match b {
-            b'@' => {
-                if first_at.is_none() || first_slash_after(text, last_at, i).is_none() {
-                    last_at = Some(i);
-                }
-                first_at.get_or_insert(i);
-            }
-            b':' => {
-                first_colon.get_or_insert(i);
-            }
-            b'/' | b'?' | b'#' if first_at.is_some() => {
-                end = i;
-                break;
-            }
-            b'/' => {
-                first_slash.get_or_insert(i);
-            }
-            b'\\' if text.get(i + 1) == Some(&b'/') => {}
-            b if b <= b' ' || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | 0x7f) => {
-                end = i;
-                break;
-            }
-            _ => {}
-        }
-    }
-    scan.spend(end - authority);
-    let Some(host) = last_at else {
-        scan.url_end = scan
-            .url_end
-            .max(first_slash.unwrap_or(end).min(authority + 64));
-        return webhook(scan, authority, first_slash.unwrap_or(end), scheme);
+    let parts = Parts::of(text, authority);
+    scan.spend(2 * (parts.end - authority));
+    let slash = parts.first_slash.unwrap_or(parts.end);
+    let Some(host) = parts.last_at else {
+        scan.url_end = scan.url_end.max(slash.min(authority + 64));
+        return webhook(scan, authority, slash, scheme);
     };
     // `http://host:8080/@name` and `https://host/@name` carry no credentials; a password with a
     // slash follows a colon.
-    if let Some(slash) = first_slash.filter(|&s| s < host) {
-        match first_colon.filter(|&c| c < slash) {
+    if slash < host {
+        match parts.first_colon.filter(|&c| c < slash) {
             Some(colon) if !all(&text[colon + 1..slash], D) => {}
             _ => return webhook(scan, authority, slash, scheme),
         }
     }
-    if !is_at(text, host + 1, ALNUM)
-        && !matches!(
-            text.get(host + 1),
-            Some(b'[' | b'.' | b'/' | b'$' | b'*' | b'_' | b'%' | b'{' | b'(' | b':') | None
-        )
-        && text
-            .get(host + 1)
-            .is_some_and(|b| !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\''))
-    {
-        return;
+    if may_be_host(text, host + 1) {
+        credentials(scan, authority, host, parts.first_colon, scheme);
     }
-    let database = matches!(
-        scheme.to_ascii_lowercase().as_slice(),
-        b"postgres"
-            | b"postgresql"
-            | b"mysql"
-            | b"mariadb"
-            | b"mongodb"
-            | b"mongodb+srv"
-            | b"redis"
-            | b"rediss"
-            | b"ecto"
-            | b"amqp"
-            | b"amqps"
-            | b"mssql"
-            | b"sqlserver"
-            | b"clickhouse"
-            | b"cockroachdb"
-            | b"jdbc:postgresql"
-            | b"jdbc:mysql"
-            | b"valkey"
-            | b"mysql2"
-            | b"nats"
-            | b"kafka"
-            | b"cassandra"
-            | b"neo4j"
-            | b"bolt"
-            | b"memcached"
-            | b"sqlite"
-            | b"couchbase"
-            | b"postgis"
-            | b"myxql"
-            | b"tds"
-    );
-    let rule = if database { Rule::DbUrl } else { Rule::UrlAuth };
-    let colon = first_colon.filter(|&c| c < host);
+}
+
+/// The stretch that can hold credentials and a host, with the places that matter in it.
+struct Parts {
+    end: usize,
+    last_at: Option<usize>,
+    first_colon: Option<usize>,
+    first_slash: Option<usize>,
+}
+
+impl Parts {
+    fn of(text: &[u8], authority: usize) -> Parts {
+        let limit = text.len().min(authority + MAX_AUTHORITY);
+        let mut first_at = None;
+        let mut parts = Parts {
+            end: limit,
+            last_at: None,
+            first_colon: None,
+            first_slash: None,
+        };
+        for (i, &b) in text[authority..limit].iter().enumerate() {
+            let i = authority + i;
+            match b {
+                b'@' => {
+                    if first_at.is_none() || first_slash_after(text, parts.last_at, i).is_none() {
+                        parts.last_at = Some(i);
+                    }
+                    first_at.get_or_insert(i);
+                }
+                b':' => {
+                    parts.first_colon.get_or_insert(i);
+                }
+                b'/' | b'?' | b'#' if first_at.is_some() => {
+                    parts.end = i;
+                    break;
+                }
+                b'/' => {
+                    parts.first_slash.get_or_insert(i);
+                }
+                b'\\' if text.get(i + 1) == Some(&b'/') => {}
+                b if b <= b' ' || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | 0x7f) => {
+                    parts.end = i;
+                    break;
+                }
+                _ => {}
+            }
+        }
+        parts
+    }
+}
+
+/// May a host, or what stands for one, begin at `at`?
+fn may_be_host(text: &[u8], at: usize) -> bool {
+    match text.get(at) {
+        None | Some(b'[' | b'.' | b'/' | b'$' | b'*' | b'_' | b'%' | b'{' | b'(' | b':') => true,
+        Some(&b) => is(b, ALNUM) || b.is_ascii_whitespace() || matches!(b, b'"' | b'\''),
+    }
+}
+
+/// A user and a password, or a token in their place, before the at sign of a host.
+fn credentials(
+    scan: &mut Scan,
+    authority: usize,
+    host: usize,
+    colon: Option<usize>,
+    scheme: &[u8],
+) {
+    let text = scan.text;
+    let rule = match listed(scheme, DATABASES) {
+        true => Rule::DbUrl,
+        false => Rule::UrlAuth,
+    };
+    let colon = colon.filter(|&c| c < host);
     let (user, password) = match colon {
         Some(colon) => ((authority, colon), (colon + 1, host)),
         None => ((authority, host), (host, host)),
@@ -179,44 +183,23 @@ fn first_slash_after(text: &[u8], from: Option<usize>, to: usize) -> Option<usiz
         .map(|offset| from + offset)
 }
 
+/// What documentation calls a user. Sorted.
+#[rustfmt::skip]
+static USERS: &[&[u8]] = &[
+    b"", b"account", b"db_user", b"dbuser", b"foo", b"login", b"me", b"name", b"u", b"user",
+    b"user1", b"userid", b"username", b"usr",
+];
+
+/// What documentation has for a password. Sorted.
+#[rustfmt::skip]
+static PASSWORDS: &[&[u8]] = &[
+    b"api_key", b"bar", b"db_pass", b"db_password", b"dbpass", b"mypass", b"p", b"pass", b"pass1",
+    b"passw", b"passwd", b"password", b"pw", b"pwd", b"secret", b"token",
+];
+
 /// `user:password@`, `USER:PASS@`: how documentation writes it.
 fn is_documentation(user: &[u8], password: &[u8]) -> bool {
-    const USERS: &[&[u8]] = &[
-        b"user",
-        b"username",
-        b"usr",
-        b"login",
-        b"name",
-        b"",
-        b"foo",
-        b"me",
-        b"userid",
-        b"u",
-        b"db_user",
-        b"dbuser",
-        b"user1",
-        b"account",
-    ];
-    const PASSWORDS: &[&[u8]] = &[
-        b"pass",
-        b"password",
-        b"passwd",
-        b"pw",
-        b"pwd",
-        b"passw",
-        b"secret",
-        b"bar",
-        b"p",
-        b"token",
-        b"db_password",
-        b"db_pass",
-        b"dbpass",
-        b"mypass",
-        b"api_key",
-        b"pass1",
-    ];
-    let listed = |list: &[&[u8]], word: &[u8]| list.iter().any(|w| w.eq_ignore_ascii_case(word));
-    listed(PASSWORDS, password) && (listed(USERS, user) || all(password, U | US))
+    listed(password, PASSWORDS) && (listed(user, USERS) || all(password, U | US))
 }
 
 fn webhook(scan: &mut Scan, authority: usize, slash: usize, scheme: &[u8]) {
@@ -348,5 +331,15 @@ pub(super) fn address(scan: &mut Scan, key: &Key, from: usize) {
     let tail = &value[last + 1..];
     if last >= path && looks_random(tail, true) && any(tail, D) {
         scan.add(start + last + 1, end, Rule::Webhook, 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_sorted() {
+        assert!(DATABASES.is_sorted() && USERS.is_sorted() && PASSWORDS.is_sorted());
     }
 }

@@ -547,7 +547,8 @@ fn codes(scan: &mut Scan, key: &Key, class: KeyClass, literal: Literal) {
 pub(crate) fn code_list(scan: &mut Scan, at: usize, spelled: &mut Vec<u8>) -> Vec<Line> {
     let text = scan.text;
     spelled.clear();
-    if at < scan.value_until {
+    let first = at + if text[at] == b'[' { 1 } else { 2 };
+    if at < scan.value_until || !is_at(text, first, D) {
         return Vec::new();
     }
     let Some(literal) = marked(text, at).filter(|l| l.kind == Kind::Codes) else {

@@ -3,8 +3,13 @@
 
 use super::families::FAMILIES;
 
-/// Every input by name, each about `size` bytes.
-pub fn inputs(size: usize) -> Vec<(String, Vec<u8>)> {
+/// Openings that a detector reads on from.
+pub fn openings() -> &'static [&'static str] {
+    UNITS
+}
+
+/// What hostile inputs repeat: prefixes of families, and openings.
+pub fn units() -> Vec<String> {
     let mut units: Vec<String> = FAMILIES
         .iter()
         .map(|family| family.shape[..family.shape.find('{').unwrap_or(0)].to_string())
@@ -13,6 +18,12 @@ pub fn inputs(size: usize) -> Vec<(String, Vec<u8>)> {
     units.extend(UNITS.iter().map(|unit| unit.to_string()));
     units.sort();
     units.dedup();
+    units
+}
+
+/// Every input by name, each about `size` bytes.
+pub fn inputs(size: usize) -> Vec<(String, Vec<u8>)> {
+    let units = units();
     let mut inputs: Vec<(String, Vec<u8>)> = units
         .iter()
         .map(|unit| (format!("{unit:?} repeated"), repeat(unit.as_bytes(), size)))

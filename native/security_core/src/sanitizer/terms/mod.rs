@@ -12,7 +12,8 @@ mod walk;
 
 pub use names::Names;
 
-use super::{KnownSecrets, Sanitizer, Summary, replace};
+use super::{KnownSecrets, Memory, Sanitizer, Summary, memory, replace};
+use std::sync::Arc;
 
 /// What takes a secret's place, as a text, a charlist or an atom.
 pub const REDACTED: &str = "[REDACTED]";
@@ -126,34 +127,100 @@ pub enum Outcome<T> {
     Stopped,
 }
 
+/// What is known before a walk begins.
+#[derive(Debug, Clone, Copy)]
+pub struct Knowledge<'k> {
+    /// The values that this node keeps secret.
+    pub secrets: &'k KnownSecrets,
+    /// Belongs to the sanitizer and to these values.
+    pub names: &'k Names,
+    /// What the session's earlier outputs gave away. What this one does is added.
+    pub memory: Option<&'k Memory>,
+}
+
+/// So many values that a term gives away by their names are looked for in the rest of it.
+const TOLD: usize = 256;
+
 impl Sanitizer {
-    /// Takes the secrets out of a term. `names` belongs to this sanitizer and these known values.
+    /// Takes the secrets out of a term. A random-looking value that stands under its name in one
+    /// place goes in all others, and in those of the session's later terms.
     pub fn redact_term<T: Terms>(
         &self,
         terms: &T,
         term: &T::Term,
-        known: &KnownSecrets,
-        names: &Names,
+        knowledge: Knowledge<'_>,
         limit: (Budget, Beyond),
     ) -> Outcome<T::Term> {
+        let remembered = knowledge.memory.map(Memory::known);
+        let (outcome, told) = self.redact_once(terms, term, knowledge, remembered, limit);
+        let text = matches!(terms.kind(term), Kind::Text(_));
+        let memory = match knowledge.memory {
+            Some(memory) => memory,
+            // Within one text its values have been looked for already.
+            None if text || told.is_empty() => return outcome,
+            None => &Memory::new(TOLD),
+        };
+        if !memory.is_news(&told) {
+            return outcome;
+        }
+        // To learn takes longer than a walk that must stop may.
+        if limit.1 == Beyond::Stop {
+            return Outcome::Stopped;
+        }
+        memory.learn_all(told.iter().map(Vec::as_slice));
+        if text {
+            return outcome;
+        }
+        self.redact_once(terms, term, knowledge, Some(memory.known()), limit)
+            .0
+    }
+
+    /// One walk, and the values that were given away in it.
+    fn redact_once<T: Terms>(
+        &self,
+        terms: &T,
+        term: &T::Term,
+        knowledge: Knowledge<'_>,
+        remembered: Option<Arc<KnownSecrets>>,
+        limit: (Budget, Beyond),
+    ) -> (Outcome<T::Term>, Vec<Vec<u8>>) {
+        let remembered = remembered.filter(|known| !known.is_empty());
+        let both;
+        let known = match &remembered {
+            None => std::slice::from_ref(&knowledge.secrets),
+            Some(remembered) => {
+                both = [knowledge.secrets, &**remembered];
+                &both
+            }
+        };
+        let mut told = Vec::new();
         // A text by itself, the most frequent term by far, needs no walk.
         if let Kind::Text(text) = terms.kind(term)
             && text.len() <= limit.0.bytes
         {
-            return match self.redact_and_tell(text, known) {
+            let outcome = match self.redact_and_tell(text, known, &mut told) {
                 Some((clean, summary)) => Outcome::Redacted(terms.text(&clean), summary),
                 None => Outcome::Clean,
             };
+            return (outcome, told);
         }
-        walk::Walk::new(self, terms, known, names, limit).run(term)
+        walk::Walk::new(self, terms, (known, knowledge.names), limit).run(term)
     }
 
-    /// A text without its secrets, and what these were.
-    fn redact_and_tell(&self, text: &[u8], known: &KnownSecrets) -> Option<(Vec<u8>, Summary)> {
-        let findings = self.scan(text, known);
+    /// A text without its secrets, and what these were. Those that it gives away by their names are
+    /// added to `told`.
+    fn redact_and_tell(
+        &self,
+        text: &[u8],
+        known: &[&KnownSecrets],
+        told: &mut Vec<Vec<u8>>,
+    ) -> Option<(Vec<u8>, Summary)> {
+        let findings = self.scan_all(text, known);
         if findings.spans.is_empty() {
             return None;
         }
+        let more = TOLD.saturating_sub(told.len());
+        told.extend(memory::told(text, &findings).take(more).map(<[u8]>::to_vec));
         let summary = Summary::of(text, &findings);
         Some((replace(text, &findings.spans).0, summary))
     }

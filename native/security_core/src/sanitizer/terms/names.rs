@@ -42,6 +42,8 @@ pub(super) struct Name {
     pub role: Role,
     /// Holds no secret itself.
     pub clean: bool,
+    /// Made of words, or too short to be a value of any session.
+    pub word: bool,
 }
 
 const CLASSES: [KeyClass; 8] = [
@@ -67,9 +69,9 @@ const ROLES: [Role; 6] = [
 /// A power of two: 32 kB of memory, more names than a system's maps use in a while.
 const SLOTS: usize = 4096;
 
-/// An atom's number takes the bits above these: three for the class, three for the role, one for
-/// `clean`, one that is always set, so that no judgement is zero.
-const NUMBER: u32 = 8;
+/// An atom's number takes the bits above these: three for the class, three for the role, one each
+/// for `clean` and `word`, one that is always set, so that no judgement is zero.
+const NUMBER: u32 = 9;
 
 /// A table without locks: each slot is one word that is whole in itself, and a newer name takes an
 /// older one's place.
@@ -95,9 +97,10 @@ impl Names {
             return None;
         }
         Some(Name {
-            class: CLASSES[(word >> 5 & 7) as usize],
-            role: *ROLES.get((word >> 2 & 7) as usize)?,
-            clean: word & 2 != 0,
+            class: CLASSES[(word >> 6 & 7) as usize],
+            role: *ROLES.get((word >> 3 & 7) as usize)?,
+            clean: word & 4 != 0,
+            word: word & 2 != 0,
         })
     }
 
@@ -109,7 +112,8 @@ impl Names {
         let at = |found: Option<usize>| found.unwrap_or(0) as u64;
         let class = at(CLASSES.iter().position(|class| *class == name.class));
         let role = at(ROLES.iter().position(|role| *role == name.role));
-        let word = atom << NUMBER | class << 5 | role << 2 | u64::from(name.clean) << 1 | 1;
+        let flags = u64::from(name.clean) << 2 | u64::from(name.word) << 1 | 1;
+        let word = atom << NUMBER | class << 6 | role << 3 | flags;
         self.slot(atom).store(word, Ordering::Relaxed);
     }
 }
@@ -136,8 +140,13 @@ mod tests {
         let mut atom = 11;
         for class in CLASSES {
             for role in ROLES {
-                for clean in [false, true] {
-                    let name = Name { class, role, clean };
+                for (clean, word) in [(false, false), (true, false), (false, true), (true, true)] {
+                    let name = Name {
+                        class,
+                        role,
+                        clean,
+                        word,
+                    };
                     names.put(atom, name);
                     assert_eq!(names.get(atom), Some(name));
                     atom += 64;
@@ -153,6 +162,7 @@ mod tests {
             class: CLASSES[(atom % 8) as usize],
             role: Role::None,
             clean: true,
+            word: true,
         };
         for atom in 0..100_000 {
             names.put(atom, name(atom));
@@ -170,6 +180,7 @@ mod tests {
             class: KeyClass::None,
             role: Role::None,
             clean: true,
+            word: true,
         };
         names.put(u64::MAX, name);
         assert_eq!(names.get(u64::MAX), None);

@@ -7,17 +7,20 @@ use super::frame::{
 };
 use super::names::{Name, Names, Role};
 use super::text::{byte, charlist, cut, flatten, is_empty_list, is_list, join, name, texts};
-use super::{Beyond, Budget, Kind, Outcome, REDACTED, Replaced, Terms, WITHHELD};
-use crate::sanitizer::{KeyClass, KnownSecrets, Sanitizer, Summary};
+use super::{Beyond, Budget, Kind, Outcome, REDACTED, Replaced, TOLD, Terms, WITHHELD};
+use crate::sanitizer::{KeyClass, KnownSecrets, Sanitizer, Summary, memory};
 
 pub(super) struct Walk<'s, T: Terms> {
     sanitizer: &'s Sanitizer,
     terms: &'s T,
-    known: &'s KnownSecrets,
+    /// This node's, and those of the session, if it has any.
+    known: &'s [&'s KnownSecrets],
     names: &'s Names,
     budget: Budget,
     beyond: Beyond,
     summary: Summary,
+    /// Values that were given away by their names.
+    told: Vec<Vec<u8>>,
 }
 
 /// The budget ran out where the walk must stop then.
@@ -48,8 +51,7 @@ impl<'s, T: Terms> Walk<'s, T> {
     pub(super) fn new(
         sanitizer: &'s Sanitizer,
         terms: &'s T,
-        known: &'s KnownSecrets,
-        names: &'s Names,
+        (known, names): (&'s [&'s KnownSecrets], &'s Names),
         (budget, beyond): (Budget, Beyond),
     ) -> Self {
         Walk {
@@ -60,15 +62,18 @@ impl<'s, T: Terms> Walk<'s, T> {
             budget,
             beyond,
             summary: Summary::default(),
+            told: Vec::new(),
         }
     }
 
-    pub(super) fn run(mut self, term: &T::Term) -> Outcome<T::Term> {
-        match self.walk(term) {
-            Err(Stopped) => Outcome::Stopped,
+    /// What becomes of the term, and the values that it gave away.
+    pub(super) fn run(mut self, term: &T::Term) -> (Outcome<T::Term>, Vec<Vec<u8>>) {
+        let outcome = match self.walk(term) {
+            Err(Stopped) => return (Outcome::Stopped, Vec::new()),
             Ok(None) => Outcome::Clean,
             Ok(Some(clean)) => Outcome::Redacted(clean, self.summary),
-        }
+        };
+        (outcome, self.told)
     }
 
     fn walk(&mut self, term: &T::Term) -> Result<Option<T::Term>, Stopped> {
@@ -179,6 +184,9 @@ impl<'s, T: Terms> Walk<'s, T> {
             && matches!(text.len(), 1..=3)
             && text.iter().all(u8::is_ascii_alphanumeric);
         if named && (short || self.sanitizer.value_is_secret(class, text)) {
+            let more = self.told.len() < TOLD;
+            self.told
+                .extend(memory::worth(text).filter(|_| more).map(<[u8]>::to_vec));
             return Verdict::Secret;
         }
         match self.redact(text) {
@@ -193,7 +201,9 @@ impl<'s, T: Terms> Walk<'s, T> {
     }
 
     fn redact(&mut self, text: &[u8]) -> Option<Vec<u8>> {
-        let (clean, summary) = self.sanitizer.redact_and_tell(text, self.known)?;
+        let (clean, summary) = self
+            .sanitizer
+            .redact_and_tell(text, self.known, &mut self.told)?;
         self.summary.add(&summary);
         Some(clean)
     }
@@ -210,7 +220,8 @@ impl<'s, T: Terms> Walk<'s, T> {
             return Ok(Some(self.withheld()));
         }
         if class == KeyClass::None {
-            if self.atom_as_name(term, atom).clean {
+            let name = self.atom_as_name(term, atom);
+            if self.is_clean(term, name) {
                 return Ok(None);
             }
             self.gone(kind(class));
@@ -259,7 +270,19 @@ impl<'s, T: Terms> Walk<'s, T> {
             class: self.sanitizer.key_class(name),
             role: Role::of(name),
             clean: false,
+            word: false,
         }
+    }
+
+    /// Names are remembered as what they are to this node; a session's values come on top.
+    fn is_clean(&self, term: &T::Term, name: Name) -> bool {
+        let known = &self.known[1..];
+        name.clean
+            && (name.word || known.is_empty() || {
+                let text = self.terms.atom_name(term);
+                let findings = self.sanitizer.scan_all(text.as_bytes(), known);
+                findings.spans.is_empty()
+            })
     }
 
     /// Pays for work beside the walk: names and columns may be shared by many terms. When that
@@ -274,12 +297,13 @@ impl<'s, T: Terms> Walk<'s, T> {
         if let Some(known) = self.names.get(atom) {
             return known;
         }
-        let text = self.terms.atom_name(term);
-        let text = text.as_bytes();
+        let name = self.terms.atom_name(term);
+        let (text, name) = (name.as_bytes(), name.as_str());
         let name = Name {
             class: self.sanitizer.key_class(text),
             role: Role::of(text),
-            clean: text.len() < 8 || self.sanitizer.scan(text, self.known).spans.is_empty(),
+            clean: text.len() < 8 || self.sanitizer.scan(text, self.known[0]).spans.is_empty(),
+            word: text.len() < 8 || is_word(name),
         };
         self.names.put(atom, name);
         name
@@ -435,7 +459,7 @@ impl<'s, T: Terms> Walk<'s, T> {
             return Ok(Some(Some(self.withheld())));
         }
         let joined = join(texts);
-        let findings = self.sanitizer.scan(&joined, self.known);
+        let findings = self.sanitizer.scan_all(&joined, self.known);
         if findings.over_budget {
             return Ok(None);
         }
@@ -614,7 +638,7 @@ impl<'s, T: Terms> Walk<'s, T> {
         let mut parts = Parts::new();
         parts.pieces = false;
         for (at, ((key, value), name)) in members.into_iter().zip(names).enumerate() {
-            if !(name.clean && kind.keys == KeyClass::None) {
+            if kind.keys != KeyClass::None || !self.is_clean(&key, name) {
                 self.part(&mut parts, 2 * at, key, (kind.keys, Look::Plain))?;
             } else if !self.afford(0)? {
                 return Ok(Opened::Done(Judged::other(Some(self.withheld()))));
