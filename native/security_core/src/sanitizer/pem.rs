@@ -143,27 +143,38 @@ fn armour_end(scan: &mut Scan, from: usize) -> usize {
     let mut at = from;
     let mut body_end = from;
     let mut strange = 0;
+    let mut quote = from;
     loop {
-        // One line, or one piece between written line breaks.
+        // One line, or one piece between written line breaks or quotation marks: a line of many
+        // short literals is not read to its end for each of them.
         if at >= limit {
             return body_end;
         }
-        let line_end = line_end(text, at, limit.min(at + MAX_LINE));
-        scan.spend(READS * (line_end - at) + 32);
-        let line = &text[at..line_end];
+        let far = limit.min(at + MAX_LINE);
+        if quote <= at {
+            quote = next_quote(text, at, limit);
+        }
+        let mut stop = line_end(text, at, far.min(quote));
+        // A header's text may be quoted: `Comment: "rsa-key"`.
+        let comment = stop == quote
+            && body_end == from
+            && text[..at].ends_with(b"\n")
+            && memchr::memchr(b':', &text[at..stop]).is_some_and(|colon| {
+                (3..40).contains(&colon) && all(&text[at..at + colon], ALPHA | DASH)
+            });
+        if comment {
+            stop = line_end(text, at, far);
+        }
+        scan.spend(READS * (stop - at) + 64);
+        let line = &text[at..stop];
         if let Some(end) = end_line(line) {
             return body_before(line, end, body_end > from).map_or(body_end, |(last, body)| {
                 at + if body_end == from { last } else { body }
             });
         }
         // A quotation mark ends the string around, unless another literal goes on.
-        // A header's text may be quoted: `Comment: "rsa-key"`.
-        let comment = body_end == from
-            && text[..at].ends_with(b"\n")
-            && memchr::memchr(b':', line)
-                .is_some_and(|colon| (3..40).contains(&colon) && all(&line[..colon], ALPHA | DASH));
-        let mark = line.iter().position(|&b| matches!(b, b'"' | b'\'' | b'`'));
-        if let Some(mark) = mark.filter(|_| !comment).map(|mark| at + mark) {
+        if stop == quote && quote < limit && !comment {
+            let mark = quote;
             body_end = quoted_end(text, at, mark, body_end);
             // The literal's first mark: a body that begins with concatenation, or the string's own
             // end.
@@ -199,12 +210,17 @@ fn armour_end(scan: &mut Scan, from: usize) -> usize {
                 return body_end;
             }
         }
-        if line_end >= limit || begins(text, line_end) {
+        if stop >= limit || begins(text, stop) {
             // Cut off: everything that looked like a body is one.
             return body_end;
         }
-        at = skip_break(text, line_end);
+        at = skip_break(text, stop);
     }
+}
+
+/// Where the next quotation mark stands, or the limit.
+fn next_quote(text: &[u8], at: usize, limit: usize) -> usize {
+    memchr::memchr3(b'"', b'\'', b'`', &text[at..limit]).map_or(limit, |offset| at + offset)
 }
 
 /// Where in a line the END of an armour stands, if no string ends before it.
