@@ -134,7 +134,8 @@ fn read<'t>(scan: &mut Scan<'t>, at: usize) -> Option<(Key<'t>, usize)> {
         dashes
     };
     let joints = |b: &&u8| matches!(b, b'-' | b'.' | b'_');
-    start += text[start..end].iter().take_while(joints).count();
+    let joined = text[start..end].iter().take_while(joints).count();
+    start += joined;
     let trail = text[start.min(end)..end].iter().rev();
     let end = end - trail.take_while(|&&b| matches!(b, b'-' | b'.')).count();
     if start >= end {
@@ -142,7 +143,7 @@ fn read<'t>(scan: &mut Scan<'t>, at: usize) -> Option<(Key<'t>, usize)> {
     }
     // `'$write_key'`: the dollar sign is no part of the name.
     let dollar = start > 1 && text[start - 1] == b'$' && matches!(text[start - 2], b'"' | b'\'');
-    let quote = Quote::ending_at(text, start - usize::from(dollar) - dashes.min(start));
+    let quote = Quote::ending_at(text, start - usize::from(dollar) - joined);
     let key = Key {
         name: &text[start..end],
         start,

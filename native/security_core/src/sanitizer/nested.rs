@@ -18,8 +18,8 @@ const MAX_MEMBERS: usize = 64;
 /// Members that hold the value itself. Sorted.
 #[rustfmt::skip]
 static VALUES: &[&[u8]] = &[
-    b"current", b"data", b"default", b"latest", b"new", b"next", b"old", b"plain", b"plaintext", b"previous", b"raw",
-    b"result", b"secret_string", b"secretstring", b"val", b"value",
+    b"cleartext", b"current", b"data", b"default", b"latest", b"new", b"next", b"old", b"plain", b"plaintext", b"previous", b"raw",
+    b"result", b"s", b"secret_string", b"secretstring", b"stringvalue", b"val", b"value",
 ];
 
 /// Members that say something about a secret or belong to it without being one. Sorted.

@@ -464,19 +464,16 @@ fn quoted_row(text: &[u8], key: &Key) -> bool {
     lead.ends_with(b"\" ")
 }
 
+/// Members that stand between a name and its value. Sorted.
+#[rustfmt::skip]
+static OTHERS: &[&[u8]] = &[
+    b"category", b"description", b"enabled", b"encrypted", b"environment_scope", b"hcl", b"id", b"kind", b"masked",
+    b"protected", b"raw", b"sensitive", b"type", b"variable_type", b"version",
+];
+
 /// `"Type": "String", `: a member between a name and its value. Where the next one's name starts.
 fn member_beside(text: &[u8], at: usize, end: usize) -> Option<usize> {
-    const OTHERS: &[&[u8]] = &[
-        b"description",
-        b"encrypted",
-        b"id",
-        b"kind",
-        b"sensitive",
-        b"type",
-        b"version",
-    ];
-    let name = &text[at..end];
-    if !OTHERS.iter().any(|other| name.eq_ignore_ascii_case(other)) {
+    if !listed(&text[at..end], OTHERS) {
         return None;
     }
     let (quote, colon) = Quote::open(text, end)?;
@@ -550,4 +547,14 @@ fn next_element(text: &[u8], at: usize) -> Option<usize> {
         at = skip_space(text, at, 40);
     }
     (text[at - 1] == b'>' || text[at - 1].is_ascii_whitespace()).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_sorted() {
+        assert!(OTHERS.is_sorted());
+    }
 }
