@@ -165,7 +165,7 @@ fn armour_end(scan: &mut Scan, from: usize) -> usize {
         if comment {
             stop = line_end(text, at, far);
         }
-        scan.spend(READS * (stop - at) + 64);
+        scan.spend(READS * (stop - at) + 24);
         let line = &text[at..stop];
         if let Some(end) = end_line(line) {
             return body_before(line, end, body_end > from).map_or(body_end, |(last, body)| {
