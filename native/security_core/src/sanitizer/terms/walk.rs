@@ -201,9 +201,13 @@ impl<'s, T: Terms> Walk<'s, T> {
     }
 
     fn redact(&mut self, text: &[u8]) -> Option<Vec<u8>> {
+        self.redact_with(text, self.known)
+    }
+
+    fn redact_with(&mut self, text: &[u8], known: &[&KnownSecrets]) -> Option<Vec<u8>> {
         let (clean, summary) = self
             .sanitizer
-            .redact_and_tell(text, self.known, &mut self.told)?;
+            .redact_and_tell(text, known, &mut self.told)?;
         self.summary.add(&summary);
         Some(clean)
     }
@@ -766,7 +770,12 @@ impl<'s, T: Terms> Walk<'s, T> {
         if !self.afford(joined.len())? {
             return Ok(Some(self.withheld()));
         }
-        let Some(clean) = self.redact(&joined) else {
+        // A remembered value that stood in one piece has been taken out of it; the pieces stay apart.
+        let known = match judged.change {
+            Some(_) => &self.known[..1],
+            None => self.known,
+        };
+        let Some(clean) = self.redact_with(&joined, known) else {
             return Ok(judged.change);
         };
         Ok(Some(self.terms.list(vec![self.terms.text(&clean)], None)))
