@@ -84,7 +84,7 @@ pub(super) struct Frame<T> {
     pub(super) slot: usize,
     pub(super) children: std::vec::IntoIter<Child<T>>,
     pub(super) changed: Vec<(usize, T)>,
-    pub(super) apart: Vec<(usize, T)>,
+    pub(super) apart: Vec<(usize, T, bool)>,
     /// So far, all parts are pieces of a text.
     pub(super) pieces: bool,
     /// Whether it stands under a telling name.
@@ -115,12 +115,13 @@ pub(super) enum Opened<T> {
 
 impl<T: Clone> Frame<T> {
     pub(super) fn take(&mut self, slot: usize, judged: Judged<T>) {
+        let changed = judged.change.is_some();
         self.changed
             .extend(judged.change.map(|change| (slot, change)));
         match judged.piece {
             Piece::No => self.pieces = false,
             Piece::Yes => {}
-            Piece::Apart(original) => self.apart.push((slot, original)),
+            Piece::Apart(original) => self.apart.push((slot, original, changed)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Texts that terms hold in pieces: names, charlists, lines, iodata.
 
-use super::{Kind, Terms};
+use super::{Kind, REDACTED, Replaced, Terms};
 use crate::sanitizer::Span;
 
 /// Names longer than this are not names.
@@ -158,4 +158,37 @@ pub(super) fn cut(texts: &[&[u8]], joined: &[u8], spans: &[Span<'_>]) -> Vec<Vec
         while spans.next_if(|span| span.end <= start).is_some() {}
     }
     lines
+}
+
+/// A parsed URL keeps its password in fields whose names don't say so: the map without them, and how
+/// many there were.
+pub(super) fn uri<T: Terms>(
+    terms: &T,
+    map: &T::Term,
+    members: &[(T::Term, T::Term)],
+) -> Option<(T::Term, usize)> {
+    let mut replaced = Vec::new();
+    for (key, value) in members {
+        let (Kind::Atom(_), Kind::Text(text)) = (terms.kind(key), terms.kind(value)) else {
+            continue;
+        };
+        let end = match terms.atom_name(key).as_str() {
+            "userinfo" => Some(text.len()),
+            "authority" => text.iter().rposition(|byte| *byte == b'@'),
+            _ => continue,
+        };
+        let start = text.iter().position(|byte| *byte == b':');
+        if let (Some(start), Some(end)) = (start, end)
+            && start + 1 < end
+        {
+            let parts = [&text[..=start], REDACTED.as_bytes(), &text[end..]];
+            replaced.push(Replaced {
+                key: key.clone(),
+                new_key: None,
+                value: terms.text(&parts.concat()),
+            });
+        }
+    }
+    let passwords = replaced.len();
+    (passwords > 0).then(|| (terms.replaced(map, replaced), passwords))
 }

@@ -6,8 +6,8 @@ use super::frame::{
     Child, Columns, Frame, Judged, Look, MapKind, Opened, Parts, Piece, Shape, replacements,
 };
 use super::names::{Name, Names, Role};
-use super::text::{byte, charlist, cut, flatten, is_empty_list, is_list, join, name, texts};
-use super::{Beyond, Budget, Kind, Outcome, REDACTED, Replaced, TOLD, Terms, WITHHELD};
+use super::text::{byte, charlist, cut, flatten, is_empty_list, is_list, join, name, texts, uri};
+use super::{Beyond, Budget, Kind, Outcome, REDACTED, TOLD, Terms, WITHHELD};
 use crate::sanitizer::{KeyClass, KnownSecrets, Sanitizer, Summary, memory};
 
 pub(super) struct Walk<'s, T: Terms> {
@@ -30,7 +30,7 @@ struct Stopped;
 const UNSEARCHED: &str = "unsearched";
 
 /// A value's kind by the class of its name, in the words of a summary.
-fn kind(class: KeyClass) -> &'static str {
+fn kind_of(class: KeyClass) -> &'static str {
     match class {
         KeyClass::Password => "password",
         KeyClass::Token | KeyClass::Auth | KeyClass::Weak => "token",
@@ -134,7 +134,7 @@ impl<'s, T: Terms> Walk<'s, T> {
     }
 
     fn redacted(&mut self, class: KeyClass) -> T::Term {
-        self.gone(kind(class));
+        self.gone(kind_of(class));
         self.terms.text(REDACTED.as_bytes())
     }
 
@@ -228,7 +228,7 @@ impl<'s, T: Terms> Walk<'s, T> {
             if self.is_clean(term, name) {
                 return Ok(None);
             }
-            self.gone(kind(class));
+            self.gone(kind_of(class));
             return Ok(Some(self.terms.marker()));
         }
         let name = self.terms.atom_name(term);
@@ -240,7 +240,7 @@ impl<'s, T: Terms> Walk<'s, T> {
         Ok(match self.judge(name.as_bytes(), class) {
             Verdict::Clean => None,
             Verdict::Secret => {
-                self.gone(kind(class));
+                self.gone(kind_of(class));
                 Some(self.terms.marker())
             }
             Verdict::Holds(_) => Some(self.terms.marker()),
@@ -441,7 +441,7 @@ impl<'s, T: Terms> Walk<'s, T> {
         Ok(match self.judge(text.as_bytes(), class) {
             Verdict::Clean => None,
             Verdict::Secret => {
-                self.gone(kind(class));
+                self.gone(kind_of(class));
                 Some(self.terms.chars(REDACTED))
             }
             Verdict::Holds(clean) => Some(self.terms.chars(&String::from_utf8_lossy(&clean))),
@@ -635,8 +635,9 @@ impl<'s, T: Terms> Walk<'s, T> {
         let names: Vec<Name> = members.iter().map(|(key, _)| self.name_of(key)).collect();
         let kind = self.kind_of_map(child, &members, &names);
         if kind.uri
-            && let Some(clean) = self.uri(child, &members)
+            && let Some((clean, passwords)) = uri(self.terms, &child.term, &members)
         {
+            (0..passwords).for_each(|_| self.gone(kind_of(KeyClass::Password)));
             return Ok(Opened::Done(Judged::other(Some(clean))));
         }
         let mut parts = Parts::new();
@@ -691,35 +692,6 @@ impl<'s, T: Terms> Walk<'s, T> {
         kind
     }
 
-    /// A parsed URL keeps its password in fields whose names don't say so.
-    fn uri(&mut self, child: &Child<T::Term>, members: &[(T::Term, T::Term)]) -> Option<T::Term> {
-        let terms = self.terms;
-        let mut replaced = Vec::new();
-        for (key, value) in members {
-            let (Kind::Atom(_), Kind::Text(text)) = (terms.kind(key), terms.kind(value)) else {
-                continue;
-            };
-            let end = match terms.atom_name(key).as_str() {
-                "userinfo" => Some(text.len()),
-                "authority" => text.iter().rposition(|byte| *byte == b'@'),
-                _ => continue,
-            };
-            let start = text.iter().position(|byte| *byte == b':');
-            if let (Some(start), Some(end)) = (start, end)
-                && start + 1 < end
-            {
-                self.gone(kind(KeyClass::Password));
-                let parts = [&text[..=start], REDACTED.as_bytes(), &text[end..]];
-                replaced.push(Replaced {
-                    key: key.clone(),
-                    new_key: None,
-                    value: terms.text(&parts.concat()),
-                });
-            }
-        }
-        (!replaced.is_empty()).then(|| terms.replaced(&child.term, replaced))
-    }
-
     fn close(&mut self, frame: Frame<T::Term>) -> Result<Judged<T::Term>, Stopped> {
         let Frame {
             term,
@@ -731,12 +703,8 @@ impl<'s, T: Terms> Walk<'s, T> {
             ..
         } = frame;
         if !pieces {
-            for (slot, original) in apart {
-                let piece = Piece::Apart(original);
-                let clean = self.whole(Judged {
-                    change: None,
-                    piece,
-                })?;
+            for (slot, original, told) in apart {
+                let clean = self.joined(&original, told)?;
                 changed.extend(clean.map(|clean| (slot, clean)));
             }
         }
@@ -760,7 +728,14 @@ impl<'s, T: Terms> Walk<'s, T> {
         let Piece::Apart(original) = judged.piece else {
             return Ok(judged.change);
         };
-        let Some(joined) = flatten(self.terms, &original, self.budget.bytes) else {
+        let clean = self.joined(&original, judged.change.is_some())?;
+        Ok(clean.or(judged.change))
+    }
+
+    /// What pieces of text make together without its secrets, if it has any. Where some piece has
+    /// changed already, what is remembered has been taken out of it, and the pieces stay apart.
+    fn joined(&mut self, original: &T::Term, changed: bool) -> Result<Option<T::Term>, Stopped> {
+        let Some(joined) = flatten(self.terms, original, self.budget.bytes) else {
             if self.beyond == Beyond::Stop {
                 return Err(Stopped);
             }
@@ -770,15 +745,13 @@ impl<'s, T: Terms> Walk<'s, T> {
         if !self.afford(joined.len())? {
             return Ok(Some(self.withheld()));
         }
-        // A remembered value that stood in one piece has been taken out of it; the pieces stay apart.
-        let known = match judged.change {
-            Some(_) => &self.known[..1],
-            None => self.known,
+        let known = if changed {
+            &self.known[..1]
+        } else {
+            self.known
         };
-        let Some(clean) = self.redact_with(&joined, known) else {
-            return Ok(judged.change);
-        };
-        Ok(Some(self.terms.list(vec![self.terms.text(&clean)], None)))
+        let clean = self.redact_with(&joined, known);
+        Ok(clean.map(|clean| self.terms.list(vec![self.terms.text(&clean)], None)))
     }
 
     /// The term with its changed parts in place; of two changes of one part the later counts.
