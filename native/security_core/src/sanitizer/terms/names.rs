@@ -46,6 +46,15 @@ pub(super) struct Name {
     pub word: bool,
 }
 
+/// A value's kind by the class of its name, in the words of a summary.
+pub(super) fn kind_of(class: KeyClass) -> &'static str {
+    match class {
+        KeyClass::Password => "password",
+        KeyClass::Token | KeyClass::Auth | KeyClass::Weak => "token",
+        KeyClass::None | KeyClass::Url | KeyClass::Secret | KeyClass::Field => "secret",
+    }
+}
+
 const CLASSES: [KeyClass; 8] = [
     KeyClass::None,
     KeyClass::Weak,

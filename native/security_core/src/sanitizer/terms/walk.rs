@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::frame::{
     Child, Columns, Frame, Judged, Look, MapKind, Opened, Parts, Piece, Shape, replacements,
 };
-use super::names::{Name, Names, Role};
+use super::names::{Name, Names, Role, kind_of};
 use super::text::{byte, charlist, cut, flatten, is_empty_list, is_list, join, name, texts, uri};
 use super::{Beyond, Budget, Kind, Outcome, REDACTED, TOLD, Terms, WITHHELD};
 use crate::sanitizer::{KeyClass, KnownSecrets, Sanitizer, Summary, memory};
@@ -28,15 +28,6 @@ struct Stopped;
 
 /// What is withheld because nobody looked at it.
 const UNSEARCHED: &str = "unsearched";
-
-/// A value's kind by the class of its name, in the words of a summary.
-fn kind_of(class: KeyClass) -> &'static str {
-    match class {
-        KeyClass::Password => "password",
-        KeyClass::Token | KeyClass::Auth | KeyClass::Weak => "token",
-        KeyClass::None | KeyClass::Url | KeyClass::Secret | KeyClass::Field => "secret",
-    }
-}
 
 /// What a text is, given the name that it stands under.
 enum Verdict {
