@@ -131,7 +131,7 @@ fn is_at(folder: &OwnedFd, path: &Path) -> io::Result<bool> {
 ///
 /// Counted is what files take of the disk, and a page for each entry, as a file system in memory
 /// counts; so that the counting itself is bounded, and endless small files count as well. Folders
-/// deeper than any program makes them count as too much.
+/// deeper than any program makes them, and those that can't be read, count as too much.
 pub fn exceeds(folder: &Path, bytes: u64) -> bool {
     const PAGE: u64 = 4096;
     const DEEPEST: usize = 200;
@@ -164,14 +164,14 @@ pub fn exceeds(folder: &Path, bytes: u64) -> bool {
             Some(rest) => left = rest,
             None => return true,
         }
-        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory
-            && let Ok(inner) = open_folder(at, name)
-            && let Ok(inner) = Dir::new(inner)
-        {
-            if open.len() == DEEPEST {
-                return true;
-            }
-            open.push(inner);
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+            continue;
+        }
+        match open_folder(at, name).and_then(Dir::new) {
+            Ok(inner) if open.len() < DEEPEST => open.push(inner),
+            // Gone since, or swapped for a link.
+            Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => {}
+            _ => return true,
         }
     }
     false
