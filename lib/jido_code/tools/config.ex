@@ -55,7 +55,7 @@ defmodule JidoCode.Tools.Config do
     end
   end
 
-  @doc "As `get/1`, for who can tell a person of a wrong value: the error is a text that says what the key takes."
+  @doc "As `get/1`, for callers that can tell a person of a wrong value: the error is a text that says what the key takes."
   @spec fetch(atom()) :: {:ok, term()} | {:error, String.t()}
   def fetch(key) do
     row = Table.fetch!(key)

@@ -100,7 +100,7 @@ defmodule JidoCode.Tools.Progress do
     |> Shortened.label(@max_characters)
   end
 
-  # Colours and other controls of a terminal mean nothing to who reads this.
+  # Colours and other controls of a terminal mean nothing here.
   defp plain(line) do
     line
     |> String.replace(~r/\e\[[0-9;?]*[ -\/]*[@-~]/, "")

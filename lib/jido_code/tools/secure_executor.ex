@@ -385,7 +385,7 @@ defmodule JidoCode.Tools.SecureExecutor do
     do: {:bad_return, "it returned neither {:ok, _} nor {:error, _}, but: #{inspect(kind)}"}
 
   defp crash({:exception, exception, _stacktrace}, _call),
-    do: {exception.__struct__, "its failure has no words: #{inspect(exception.__struct__)}"}
+    do: {exception.__struct__, "it raised #{inspect(exception.__struct__)}, whose message can't be shown"}
 
   defp crash(:supervisor_not_running, _call),
     do: {:ended, "the task supervisor of :jido_code_tools is not running"}

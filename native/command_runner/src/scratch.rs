@@ -1,8 +1,8 @@
 //! Temporary folders: made before a command, removed after its last process is gone.
 //!
-//! Who makes one locks it, and the lock goes with the last of its processes, however they end. So a
-//! folder that nobody holds is a leftover of processes that were killed together, and the next
-//! session's folder is made only after such are removed ([`remove_leftovers`]).
+//! The process that makes one locks it; the lock goes with the last of its children, however they
+//! end. So a folder that nobody holds is a leftover of processes that were killed together, and the
+//! next session's folder is made only after such are removed ([`remove_leftovers`]).
 
 use std::ffi::{CStr, CString};
 use std::fs::DirBuilder;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-/// What the names of folders begin with that are locked by who uses them. Versions that lock
+/// What the names of folders begin with that are locked by their users. Versions that lock
 /// nothing gave other names.
 pub const PREFIX: &str = "jido-run-";
 
@@ -43,7 +43,7 @@ impl Scratch {
     pub fn create(&mut self) -> io::Result<()> {
         loop {
             DirBuilder::new().mode(0o700).create(&self.path)?;
-            // Who removes leftovers may have taken it for one before it was locked.
+            // A process that removes leftovers may have taken it for one before it was locked.
             let folder = match open_folder(CWD, &self.path) {
                 Err(Errno::NOENT) => continue,
                 opened => opened?,

@@ -338,7 +338,7 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
   # Frames that make no sense: nothing it says can be used.
   defp broken(state) do
     Run.stop(state.vm, 0)
-    %{state | failed: state.failed || "It sent what is no message of the server's"}
+    %{state | failed: state.failed || "It sent something that is not one of the server's messages"}
   end
 
   # It ends itself, or should have.

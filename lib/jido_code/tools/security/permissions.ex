@@ -71,7 +71,7 @@ defmodule JidoCode.Tools.Security.Permissions do
   def all_rate_limits, do: Map.new(@tiers, &{&1, default_rate_limit(&1)})
 
   @doc """
-  Whether a tool may be used by who was granted a tier and consented to some tools.
+  Whether a tool may be used by a session that was granted a tier and consent to some tools.
 
       iex> JidoCode.Tools.Security.Permissions.check_permission("grep", :read_only)
       :ok

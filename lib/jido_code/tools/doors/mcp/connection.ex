@@ -209,7 +209,7 @@ defmodule JidoCode.Tools.Doors.MCP.Connection do
       {:DOWN, ^monitor, :process, ^pid, _reason} -> :ok
     end
 
-    # All that it sent came before its end; a call without an answer gets its entry from who watches callers.
+    # All that it sent came before its end; a call without an answer gets its entry from the watcher of callers.
     receive do
       {:answer, ^id, _answer} -> :ok
     after

@@ -158,7 +158,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SourceLocation do
 
   defp show_name(name), do: name |> ExternalTerm.name() |> to_string() |> Reference.show_module()
 
-  # Who mistyped learns what there is.
+  # A mistyped name is answered with what there is.
   defp unknown(reference, info) do
     names =
       info.definitions
