@@ -95,7 +95,7 @@ defmodule JidoCode.Tools.Definition do
   @doc false
   @spec complete(map(), module()) :: t()
   def complete(definition, handler) do
-    definition = Map.merge(@defaults, definition)
+    definition = @defaults |> Map.merge(definition) |> Map.delete(:offered)
     title = Map.get(definition, :title, definition.name)
 
     definition
@@ -109,10 +109,11 @@ defmodule JidoCode.Tools.Definition do
   defp hints(%{} = hints), do: Map.merge(@runs, hints)
 
   @doc false
-  # Whether it came from a project's VM (`JidoCode.Tools.ProjectVM.Offer`): then it holds what its handler would declare.
+  # Whether it came from a project's VM (`JidoCode.Tools.ProjectVM.Offer`, which marks it; a handler's own definition can't carry the
+  # mark): then it holds what its handler would declare.
   @spec offered?(term()) :: boolean()
   def offered?(tool),
-    do: match?(%{offered: _digest, hints: _hints, handler: JidoCode.Tools.ProjectVM.Tool}, tool)
+    do: match?(%{offered: digest, hints: _hints} when is_binary(digest), tool)
 
   @doc "As a host's own structures take it: name, description, handler and parameters."
   @spec for_host(t()) :: map()

@@ -110,7 +110,10 @@ pub fn remove_leftovers(base: &Path) -> io::Result<usize> {
         };
         let own = rustix::fs::fstat(&folder).is_ok_and(|stat| stat.st_uid == user);
         let free = FlockOperation::NonBlockingLockExclusive;
-        if own && rustix::fs::flock(&folder, free).is_ok() && Scratch::at(path).remove().is_ok() {
+        // One that another removed before the lock was had: its maker may have made it anew.
+        let left =
+            || rustix::fs::flock(&folder, free).is_ok() && is_at(&folder, &path).unwrap_or(false);
+        if own && left() && Scratch::at(path.clone()).remove().is_ok() {
             removed += 1;
         }
     }

@@ -49,6 +49,9 @@ const TICK: Duration = Duration::from_millis(10);
 /// report names the number left and the guard goes on waiting for them.
 const KILL_PATIENCE: Duration = Duration::from_secs(10);
 
+/// What the BEAM gets to read the last answer, should it be so slow; it hangs up when it is gone.
+const PARTING: Duration = Duration::from_secs(5);
+
 /// Reads from each stream before the others get their turn.
 const READS_PER_TURN: usize = 16;
 
@@ -102,6 +105,8 @@ struct Worker {
     out: FrameWriter,
     job: Option<Job>,
     over: bool,
+    /// The BEAM has read the last answer.
+    taken: bool,
 }
 
 impl Worker {
@@ -121,12 +126,32 @@ impl Worker {
             out: FrameWriter::default(),
             job: None,
             over: false,
+            taken: false,
         })
     }
 
     fn serve(mut self) {
         while !(self.over && self.out.is_empty()) {
             self.turn();
+        }
+        self.part();
+    }
+
+    /// Waits until the last answer is read. A question that crosses with it would find nobody to
+    /// read it, and the port, which fails at once then, would lose the answer.
+    fn part(&mut self) {
+        let until = Instant::now() + PARTING;
+        let input = std::io::stdin();
+        while self.input.is_some() && !self.taken && !self.signals.asked_to_stop() {
+            let left = until.saturating_duration_since(Instant::now());
+            let Some(left) = left.try_into().ok().filter(|_| !left.is_zero()) else {
+                return;
+            };
+            let mut watched = self.signals.poll_fds().to_vec();
+            watched.push(PollFd::new(&input, PollFlags::IN));
+            let _ = rustix::event::poll(&mut watched, Some(&left));
+            self.signals.drain();
+            self.read_input();
         }
     }
 
@@ -231,6 +256,7 @@ impl Worker {
                     self.out.push(&answer);
                 }
             }
+            (None, Term::Atom(name)) if name == "taken" => self.taken = true,
             // A question that crossed with the report; the report has the answer.
             _ => {}
         }

@@ -133,6 +133,11 @@ fn a_command_is_run_and_reported() {
         panic!()
     };
     assert_eq!(*field(stdout, "head"), Term::text("out\n"));
+    // A question that crosses with the report finds a reader, though it gets no answer.
+    for id in 0..100 {
+        runner.send(&Term::Tuple([id, 0, 0, 0, 2].map(Term::Int).to_vec()));
+    }
+    runner.send(&Term::Atom("taken".into()));
     assert!(runner.answer().is_none());
     assert!(runner.close().success());
 }

@@ -28,7 +28,7 @@ defmodule JidoCode.Tools.Behaviours.SecureHandler do
   its own says all this, and more, in its `c:definition/0` (`JidoCode.Tools.Definition`); one with neither does not compile.
   """
 
-  alias JidoCode.Tools.{Telemetry, Tier}
+  alias JidoCode.Tools.Tier
 
   @tiers Tier.all()
 
@@ -90,19 +90,13 @@ defmodule JidoCode.Tools.Behaviours.SecureHandler do
       @doc false
       @spec __secure_handler_loaded__() :: :ok
       def __secure_handler_loaded__ do
-        JidoCode.Tools.Behaviours.SecureHandler.handler_loaded(__MODULE__, security_properties())
+        JidoCode.Tools.Telemetry.execute(
+          [:jido_code, :security, :handler_loaded],
+          %{system_time: System.system_time()},
+          %{module: __MODULE__, tier: Map.get(security_properties(), :tier)}
+        )
       end
     end
-  end
-
-  @doc false
-  @spec handler_loaded(module(), security_properties()) :: :ok
-  def handler_loaded(module, properties) do
-    Telemetry.execute(
-      [:jido_code, :security, :handler_loaded],
-      %{system_time: System.system_time()},
-      %{module: module, tier: Map.get(properties, :tier)}
-    )
   end
 
   @doc "The tiers, from the least to the most powerful."

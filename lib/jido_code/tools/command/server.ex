@@ -241,6 +241,8 @@ defmodule JidoCode.Tools.Command.Server do
         do: GenServer.reply(from, read_result(answer, positions, limit))
 
     cancel(state.deadline)
+    # It waits for this: a question that found it gone would close the port before the report is read.
+    tell(state.port, :taken)
     %{state | phase: {:ending, answer}, reads: %{}, deadline: send_after(self(), :overdue, @clean_up)}
   end
 

@@ -12,7 +12,7 @@ defmodule JidoCode.Tools.ProjectVM.Offer do
 
   alias JidoCode.Tools.Behaviours.SecureHandler
   alias JidoCode.Tools.{Catalog, Definition, Render}
-  alias JidoCode.Tools.ProjectVM.{Tool, Wire}
+  alias JidoCode.Tools.ProjectVM.Wire
   alias JidoCode.Tools.Security.{OutputSanitizer, Permissions}
 
   require Logger
@@ -106,7 +106,8 @@ defmodule JidoCode.Tools.ProjectVM.Offer do
          {:ok, definition} <- known(entry),
          :ok <- sound(definition),
          :ok <- free(definition.name, taken) do
-      {:ok, definition |> bounded() |> Definition.complete(Tool) |> Map.put(:offered, digest)}
+      # Its handler is put in when it is called (`JidoCode.Tools.ProjectVM.Tool`).
+      {:ok, definition |> bounded() |> Definition.complete(nil) |> Map.put(:offered, digest)}
     end
   end
 

@@ -9,7 +9,8 @@ defmodule JidoCode.Tools.ProjectVM.Tool do
   @spec call(Definition.t(), map(), map()) :: Call.t()
   def call(definition, args, context) do
     context = Map.put(context, :offered, definition)
-    %Call{name: definition.name, tool: definition, handler: __MODULE__, args: args, context: context}
+    tool = %{definition | handler: __MODULE__}
+    %Call{name: tool.name, tool: tool, handler: __MODULE__, args: args, context: context}
   end
 
   @doc "Runs the tool on arguments that were checked. The result is what its handler gives, as plain data or written as text."

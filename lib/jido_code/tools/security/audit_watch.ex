@@ -40,14 +40,14 @@ defmodule JidoCode.Tools.Security.AuditWatch do
     {:noreply,
      %{
        state
-       | calls: Map.put(state.calls, id, {monitor, about}),
+       | calls: Map.put(state.calls, id, {monitor, caller, about}),
          monitors: Map.put(state.monitors, monitor, id)
      }}
   end
 
   def handle_cast({:close, id}, state) do
     case Map.pop(state.calls, id) do
-      {{monitor, _about}, calls} ->
+      {{monitor, _caller, _about}, calls} ->
         Process.demonitor(monitor, [:flush])
         {:noreply, %{state | calls: calls, monitors: Map.delete(state.monitors, monitor)}}
 
@@ -57,15 +57,11 @@ defmodule JidoCode.Tools.Security.AuditWatch do
   end
 
   @impl true
-  def handle_call(:settle, _from, state), do: {:reply, :ok, state}
+  def handle_call(:settle, _from, state),
+    do: {:reply, :ok, state.calls |> Map.values() |> Enum.reduce(state, &await_end/2)}
 
   @impl true
-  def handle_info({:DOWN, monitor, :process, _caller, _reason}, state) do
-    {id, monitors} = Map.pop!(state.monitors, monitor)
-    {{^monitor, about}, calls} = Map.pop!(state.calls, id)
-    AuditLogger.abandon(id, about)
-    {:noreply, %{state | calls: calls, monitors: monitors}}
-  end
+  def handle_info({:DOWN, monitor, :process, _caller, _reason}, state), do: {:noreply, ended(state, monitor)}
 
   def handle_info(:sync, state) do
     with {:error, text} <- AuditLogger.sync(),
@@ -75,6 +71,24 @@ defmodule JidoCode.Tools.Security.AuditWatch do
   end
 
   def handle_info(_message, state), do: {:noreply, state}
+
+  # The end of a caller that is dead by now may still be on its way, behind what was sent since.
+  defp await_end({monitor, caller, _about}, state) do
+    if Process.alive?(caller) do
+      state
+    else
+      receive do
+        {:DOWN, ^monitor, :process, ^caller, _reason} -> ended(state, monitor)
+      end
+    end
+  end
+
+  defp ended(state, monitor) do
+    {id, monitors} = Map.pop!(state.monitors, monitor)
+    {{^monitor, _caller, about}, calls} = Map.pop!(state.calls, id)
+    AuditLogger.abandon(id, about)
+    %{state | calls: calls, monitors: monitors}
+  end
 
   defp schedule(state) do
     with {:every, ms} <- Config.get(:audit_file_sync),
