@@ -17,9 +17,22 @@ pub(super) fn command(name: &'static str) -> CommandGrammar {
     CommandGrammar::new(name)
 }
 
-/// Options of everything that shows differences. A repository may name programs to show them with;
-/// these are switched off whatever it says.
-pub(super) fn diff_options(grammar: CommandGrammar) -> CommandGrammar {
+/// What shows differences, with none of the programs that a repository may name to show them with.
+pub(super) fn diffs(grammar: CommandGrammar) -> CommandGrammar {
+    grammar
+        .with(diff_options)
+        .forces("--no-ext-diff --no-textconv")
+}
+
+/// What shows commits, with none of the programs that a repository may name for it.
+pub(super) fn logs(grammar: CommandGrammar) -> CommandGrammar {
+    grammar
+        .with(log_options)
+        .forces("--no-ext-diff --no-textconv --no-show-signature")
+}
+
+/// Options of everything that shows differences.
+fn diff_options(grammar: CommandGrammar) -> CommandGrammar {
     grammar
         .flags(
             "p u s R w b a W z patch no-patch raw numstat shortstat summary name-only \
@@ -96,36 +109,15 @@ fn reading(grammar: CommandGrammar) -> CommandGrammar {
         )
         .subcommand(
             command("diff")
-                .with(diff_options)
+                .with(diffs)
                 .flags("cached staged merge-base base ours theirs 0 1 2 3")
-                .forces("--no-ext-diff --no-textconv")
                 .rest(RevisionOrPath),
         )
-        .subcommand(
-            command("log")
-                .with(log_options)
-                .forces(
-                    "--no-ext-diff --no-textconv \
-             --no-show-signature",
-                )
-                .rest(RevisionOrPath),
-        )
-        .subcommand(
-            command("show")
-                .with(log_options)
-                .forces(
-                    "--no-ext-diff --no-textconv \
-             --no-show-signature",
-                )
-                .rest(RevisionOrPath),
-        )
+        .subcommand(command("log").with(logs).rest(RevisionOrPath))
+        .subcommand(command("show").with(logs).rest(RevisionOrPath))
         .subcommand(
             command("reflog")
-                .with(log_options)
-                .forces(
-                    "--no-ext-diff --no-textconv \
-             --no-show-signature",
-                )
+                .with(logs)
                 .first([one_of("show")])
                 .rest(Revision),
         )
@@ -433,15 +425,11 @@ fn shelving(grammar: CommandGrammar) -> CommandGrammar {
                         .refuses("pathspec-from-file", LeavesProject)
                         .rest(READ),
                 )
-                .subcommand(command("list").with(log_options).forces(
-                    "--no-ext-diff \
-                     --no-textconv --no-show-signature",
-                ))
+                .subcommand(command("list").with(logs))
                 .subcommand(
                     command("show")
-                        .with(diff_options)
+                        .with(diffs)
                         .flags("u include-untracked only-untracked")
-                        .forces("--no-ext-diff --no-textconv")
                         .rest(Revision),
                 )
                 .subcommand(command("pop").flags("q quiet index").rest(Revision))

@@ -1,7 +1,7 @@
 //! Git, as the wide list has it beside the narrow one.
 
 use super::Reason::{ChangesSettings, LeavesProject, RunsProgram, WaitsForInput, WritesFile};
-use super::git::{DELETE, FILE, READ, command, diff_options, log_options};
+use super::git::{DELETE, FILE, READ, command, diffs, log_options, logs};
 use super::grammar::{CommandGrammar, Kind, PathMode, one_of};
 use Kind::{GitFormat, Name, Number, Revision, RevisionOrPath, Text};
 
@@ -191,26 +191,12 @@ fn comparing(grammar: CommandGrammar) -> CommandGrammar {
                 .refuses("o output-directory", WritesFile)
                 .rest(Revision),
         )
-        .subcommand(
-            command("range-diff")
-                .with(diff_options)
-                .forces("--no-ext-diff --no-textconv")
-                .rest(Revision),
-        )
-        .subcommand(
-            command("whatchanged")
-                .with(log_options)
-                .forces(
-                    "--no-ext-diff \
-             --no-textconv --no-show-signature",
-                )
-                .rest(RevisionOrPath),
-        )
+        .subcommand(command("range-diff").with(diffs).rest(Revision))
+        .subcommand(command("whatchanged").with(logs).rest(RevisionOrPath))
         .subcommand(
             command("diff-tree")
-                .with(diff_options)
+                .with(diffs)
                 .flags("m root no-commit-id t v pretty")
-                .forces("--no-ext-diff --no-textconv")
                 .rest(RevisionOrPath),
         )
 }

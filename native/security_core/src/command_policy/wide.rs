@@ -204,23 +204,21 @@ fn encodings() -> Vec<CommandGrammar> {
             .flags("d i decode ignore-garbage")
             .takes("w wrap", Number)
             .rest(READ),
-        command("egrep")
-            .flags("c E H h I i l L n o q r s v w x")
-            .takes("A B C m", Number)
-            .takes("e include exclude exclude-dir", Text)
-            .first([Text])
-            .first_unless("e")
-            .rest(READ)
-            .at_least(1),
-        command("fgrep")
-            .flags("c F H h I i l L n o q r s v w x")
-            .takes("A B C m", Number)
-            .takes("e include exclude exclude-dir", Text)
-            .first([Text])
-            .first_unless("e")
-            .rest(READ)
-            .at_least(1),
+        command("egrep").flags("E").with(short_grep),
+        command("fgrep").flags("F").with(short_grep),
     ]
+}
+
+/// What both older names of `grep` take.
+fn short_grep(grammar: CommandGrammar) -> CommandGrammar {
+    grammar
+        .flags("c H h I i l L n o q r s v w x")
+        .takes("A B C m", Number)
+        .takes("e include exclude exclude-dir", Text)
+        .first([Text])
+        .first_unless("e")
+        .rest(READ)
+        .at_least(1)
 }
 
 fn sums() -> Vec<CommandGrammar> {
