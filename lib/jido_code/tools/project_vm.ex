@@ -80,7 +80,7 @@ defmodule JidoCode.Tools.ProjectVM do
     Keeper.ask(vm.keeper, %{
       handler: definition.handler,
       args: args,
-      context: Map.take(context, [:session_id, :project_namespaces, :wide_reach]),
+      context: Remote.told_elsewhere(context),
       timeout: Remote.timeout(definition, args),
       patience: @patience_ms,
       progress: context[:progress]

@@ -173,7 +173,7 @@ defmodule JidoCode.Tools.Remote do
     timeout = timeout(definition, args)
     redactor = if about.redacts?, do: OutputSanitizer
     options = %{owner: self(), timeout: timeout, redactor: redactor}
-    context = Map.take(context, [:session_id, :project_namespaces, :wide_reach])
+    context = told_elsewhere(context)
     RPC.call(remote.node, Service, :run, [definition.handler, args, context, options], timeout + @way_ms)
   end
 
@@ -256,6 +256,11 @@ defmodule JidoCode.Tools.Remote do
       _unknown -> nil
     end
   end
+
+  @doc false
+  # What of a call's context a handler gets that runs in another VM.
+  @spec told_elsewhere(map()) :: map()
+  def told_elsewhere(context), do: Map.take(context, [:session_id, :project_namespaces, :wide_reach])
 
   @doc false
   @spec timeout(Definition.t(), map()) :: pos_integer()
