@@ -544,6 +544,28 @@ fn here_documents_are_texts() {
     assert_eq!(argv("# a comment; sudo ls\nls # more `x`\n"), [["ls"]]);
 }
 
+#[test]
+fn what_shows_differences_runs_no_program_that_a_repository_names() {
+    let diffs = ["--no-ext-diff", "--no-textconv"];
+    let logs = ["--no-ext-diff", "--no-textconv", "--no-show-signature"];
+    for (line, switches) in [
+        ("git diff HEAD~1", diffs.as_slice()),
+        ("git stash show", &diffs),
+        ("git range-diff a b", &diffs),
+        ("git diff-tree HEAD", &diffs),
+        ("git log -3", &logs),
+        ("git show HEAD", &logs),
+        ("git reflog show", &logs),
+        ("git stash list", &logs),
+        ("git whatchanged", &logs),
+    ] {
+        let argv = argv(line).concat();
+        for switch in switches {
+            assert!(argv.iter().any(|word| word == switch), "{line}: {argv:?}");
+        }
+    }
+}
+
 fn piece() -> impl Strategy<Value = String> {
     #[rustfmt::skip]
     let words = vec![
