@@ -127,6 +127,18 @@ fn what_was_found_once_is_found_everywhere() {
 }
 
 #[test]
+fn members_stay_apart() {
+    let end = concat!("-----END PRIV", "ATE KEY-----");
+    // Two members before the end of a key were taken for its body, and became one.
+    redacts(&format!(
+        "{{\"password\":\"§hunter22§\",\"token\":\"§x7Kp2mQ9vL4t§\",\"name\":\"{end}\"}}"
+    ));
+    // The next member's name was taken for the value.
+    stays("{\"authorization\":\"115, password, value\",\"name\":\"x\"}");
+    stays("{\"a\":\"115, passwordpassword115, value\", \"name\" : \"x\"}");
+}
+
+#[test]
 fn innocent_neighbours_stay() {
     for text in [
         "[\"password\", \"password_confirmation\"]",

@@ -51,8 +51,9 @@ pub(super) enum Mark {
 }
 
 /// Looks beside the name only: most names are no column's. Headers before `read` are done with.
-pub(super) fn form(text: &[u8], key: &Key, read: usize) -> Option<Form> {
-    if key.start < read {
+pub(super) fn form(scan: &mut Scan, key: &Key) -> Option<Form> {
+    let text = scan.text;
+    if key.start < scan.header_until {
         return None;
     }
     let end = key.start + key.name.len();
@@ -71,7 +72,7 @@ pub(super) fn form(text: &[u8], key: &Key, read: usize) -> Option<Form> {
     let next = text.get(gap).copied().unwrap_or(b'\n');
     if matches!(next, b',' | b')' | b']' | b'>')
         && matches!(opening, Some(b'(' | b'[' | b',' | b'<'))
-        && let Some(open) = opening_bracket(text, left)
+        && let Some(open) = opening_bracket(scan, left)
     {
         return Some(Form::Listed(open));
     }
@@ -92,15 +93,33 @@ pub(super) fn form(text: &[u8], key: &Key, read: usize) -> Option<Form> {
     (apart && (first || blanks >= 2) && quoted == end).then_some(Form::Lines(Mark::Blanks))
 }
 
-/// The bracket that opens the list in which `at` stands, if names stand between.
-fn opening_bracket(text: &[u8], at: usize) -> Option<usize> {
-    let from = at.saturating_sub(1024);
+/// How far before a name its list may open.
+const MAX_LIST: usize = 1024;
+
+/// The bracket that opens the list in which `at` stands, if names stand between. What was read for
+/// the name before is not read again.
+fn opening_bracket(scan: &mut Scan, at: usize) -> Option<usize> {
+    let text = scan.text;
     let names = |b: u8| {
         is(b, WORD | DOT | COMMA)
             || matches!(b, b'"' | b'\'' | b'`' | b' ' | b'\n' | b'\\' | b'<' | b'>')
     };
-    let open = from + text[from..at].iter().rposition(|&b| !names(b))?;
-    matches!(text[open], b'(' | b'[').then_some(open)
+    let far = at.saturating_sub(MAX_LIST);
+    let read = scan
+        .names_from
+        .filter(|&(until, _)| (far..=at).contains(&until));
+    let from = read.map_or(far, |(until, _)| until);
+    let here = text[from..at].iter().rposition(|&b| !names(b));
+    scan.spend(at - from);
+    // One byte before what was read is as good as any place that is too far.
+    let none = far.saturating_sub(1);
+    let stop = match (here, read) {
+        (Some(offset), _) => from + offset,
+        (None, Some((_, stop))) => stop,
+        (None, None) => none,
+    };
+    scan.names_from = Some((at, stop));
+    (stop >= far && matches!(text[stop], b'(' | b'[')).then_some(stop)
 }
 
 fn lines(scan: &mut Scan, key: &Key, mark: Mark) {

@@ -6,6 +6,7 @@ use super::literal::{Kind, Until, bare, marked, skip_blanks};
 use super::rules::Rule;
 use super::scan::Scan;
 use super::shape::*;
+use super::value::JUDGED;
 use aho_corasick::AhoCorasick;
 use once_cell::sync::OnceCell;
 
@@ -263,6 +264,7 @@ pub(crate) fn identified_by(scan: &mut Scan, at: usize) {
     let statement = memchr::memmem::find(lead, b"IDENTIFIED").is_some();
     if let Some(literal) = marked(text, at + 3).filter(|l| matches!(l.kind, Kind::Quoted(_))) {
         let value = &text[literal.start..literal.end];
+        scan.spend(64 + JUDGED * value.len());
         if quoted_is_secret(KeyClass::Password, b"", value) && (statement || any(value, D)) {
             scan.add(literal.start, literal.end, Rule::Sql, 1);
         }

@@ -8,7 +8,7 @@ use super::anchors::{Anchor, Speller, Whole, detect, table};
 use super::prefilter::{BATCH, Batch, Prefilter, long_runs};
 use super::rules::Rule;
 use super::scan::{Found, Scan, WINDOW};
-use super::shape::{ALNUM, D, DASH, DOT, is, run_end};
+use super::shape::{ALNUM, D, DASH, DOT, UNJUDGED, is, run_end};
 use super::{runs, view};
 use std::collections::HashSet;
 
@@ -91,7 +91,8 @@ impl Engine {
             while at < end {
                 self.filter.fill(readable, at, &mut batch);
                 self.hits(scan, &batch, end, walk)?;
-                at = batch.next.min(end);
+                // Of a stretch that was given up nothing is left to be found.
+                at = batch.next.max(scan.given_up).min(end);
             }
             // The window is read again while it is near the processor. A run is read once by the
             // filter and once here, and a few bytes beside it: no budget is needed.
@@ -182,29 +183,9 @@ fn redact_words(scan: &mut Scan, from: usize, to: usize, shortest: usize) {
     scan.over_budget = true;
     let text = scan.text;
     let rule = Rule::OverBudget as u16;
-    let inside = |b: u8| {
-        b > b' '
-            && b != 0x7f
-            && !matches!(
-                b,
-                b'"' | b'\''
-                    | b'`'
-                    | b'\\'
-                    | b'<'
-                    | b'>'
-                    | b'('
-                    | b')'
-                    | b'['
-                    | b']'
-                    | b'{'
-                    | b'}'
-                    | b','
-                    | b';'
-            )
-    };
     let mut at = from;
     while at < to {
-        if !inside(text[at]) {
+        if !is(text[at], UNJUDGED) {
             // An escape's letters stay with their backslash.
             at += match text[at] {
                 b'\\' if text.get(at + 1) == Some(&b'u') => 6,
@@ -213,16 +194,10 @@ fn redact_words(scan: &mut Scan, from: usize, to: usize, shortest: usize) {
             };
             continue;
         }
-        let end = at
-            + text[at..]
-                .iter()
-                .position(|&b| !inside(b))
-                .unwrap_or(text.len() - at);
+        let end = run_end(text, at, UNJUDGED);
         let word = &text[at..end];
-        let number = word
-            .iter()
-            .all(|&b| is(b, D | DOT | DASH) || matches!(b, b'+' | b'e' | b'E' | b':'));
-        if word.len() >= shortest && !number {
+        let number = |b: &u8| is(*b, D | DOT | DASH) || matches!(b, b'+' | b'e' | b'E' | b':');
+        if word.len() >= shortest && !word.iter().all(number) {
             // Words with but a blank between are one stretch: hostile text has many.
             match scan.found.last_mut() {
                 Some(last) if last.end + 1 == at && text[last.end] == b' ' && last.rule == rule => {

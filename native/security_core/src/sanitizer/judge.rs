@@ -43,6 +43,9 @@ pub(super) fn is_keyword(value: &[u8]) -> bool {
 }
 
 pub(super) fn is_number(value: &[u8]) -> bool {
+    if !is_at(value, 0, D | DOT | US | DASH) {
+        return false;
+    }
     const SUFFIXES: &[&[u8]] = &[
         b"u8", b"u16", b"u32", b"u64", b"usize", b"i8", b"i16", b"i32", b"i64", b"isize", b"ms",
         b"s", b"L", b"u", b"kb", b"mb",
@@ -100,7 +103,7 @@ fn is_hash(value: &[u8]) -> bool {
         b"pbkdf2_sha256$",
         b"md5",
     ];
-    SCHEMES.iter().any(|scheme| value.starts_with(scheme)) && value.len() >= 20 && any(value, D)
+    value.len() >= 20 && SCHEMES.iter().any(|scheme| value.starts_with(scheme)) && any(value, D)
 }
 
 /// Sentences, messages, labels.

@@ -34,7 +34,7 @@ pub(crate) fn key(scan: &mut Scan, at: usize) {
         return;
     };
     let text = scan.text;
-    let form = columns::form(text, &key, scan.header_until);
+    let form = columns::form(scan, &key);
     let separated = separator(text, &key, end);
     scan.spend(32);
     let before = prose::stands_before(text, &key);
@@ -65,7 +65,7 @@ pub(crate) fn key(scan: &mut Scan, at: usize) {
 pub(super) fn told(scan: &mut Scan, key: Key, end: usize, class: KeyClass) {
     let text = scan.text;
     scan.spend(LOOK);
-    if let Some(form) = columns::form(text, &key, scan.header_until) {
+    if let Some(form) = columns::form(scan, &key) {
         columns::header(scan, &key, form);
     }
     let separated = separator(text, &key, end);

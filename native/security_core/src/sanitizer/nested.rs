@@ -233,9 +233,12 @@ fn member(text: &[u8], at: usize, limit: usize, close: Close) -> Option<((usize,
     if let Some(literal) = marked(text, value) {
         return matches!(literal.kind, Kind::Quoted(_)).then_some(((at, end), literal));
     }
-    let line = close != Close::Brace && (colon || value > next || next < limit);
+    // Between braces a word without marks is code: to read it for every name would be slow.
+    if close == Close::Brace || !(colon || value > next || next < limit) {
+        return None;
+    }
     let literal = bare(text, value, Until::Blank);
-    (line && literal.end > value).then_some(((at, end), literal))
+    (literal.end > value).then_some(((at, end), literal))
 }
 
 /// `- value` in a list below its name: judges it, and says where it ends.

@@ -393,20 +393,16 @@ pub(crate) fn end(scan: &mut Scan, at: usize) {
         let line = &text[line_start..line_end];
         scan.spend(READS * line.len() + 64);
         let (from, to) = longest_run(line);
-        let mark = marks::extent(line);
+        // What two quotation marks part from the END is in a string of its own: another member.
+        let own = own_string(line);
+        let closed = to < own;
+        let mark = marks::extent(&line[own..]).map(|(first, last)| (own + first, own + last));
         let (from, to) = match mark {
-            Some((first, last)) if to - from >= 16 => (from.min(first), to.max(last)),
+            Some((first, last)) if to - from >= 16 && !closed => (from.min(first), to.max(last)),
             Some(marks) => marks,
             None => (from, to),
         };
         let gutter = line_end == at - dashes && memchr::memchr(b':', line).is_some();
-        // Two quotation marks behind it end one string and begin another: the key of a member, not
-        // a body.
-        let closed = line[to..]
-            .iter()
-            .filter(|b| matches!(b, b'"' | b'\'' | b'`'))
-            .count()
-            > 1;
         let body = mark.is_some()
             || !closed && to - from >= 16 && line.len() - to <= 24
             || to - from >= 2
@@ -440,6 +436,14 @@ pub(crate) fn end(scan: &mut Scan, at: usize) {
     {
         scan.add(start, stop, Rule::PrivateKey, 3);
     }
+}
+
+/// From where on a line has but one quotation mark.
+fn own_string(line: &[u8]) -> usize {
+    let quote = |b: &u8| matches!(b, b'"' | b'\'' | b'`');
+    let last = line.iter().rposition(quote).unwrap_or(0);
+    let before = line[..last].iter().rposition(quote);
+    before.map_or(0, |before| before + 1)
 }
 
 /// Where the line that ends at `end` begins.

@@ -19,6 +19,17 @@ static PREFIXES: &[&[u8]] = &[
     b"{:system", b"function", b"#ref", b"#pid", b"#function", b"...",
 ];
 
+/// The first bytes of those: most values begin otherwise.
+static BEGINS: [bool; 256] = {
+    let mut begins = [false; 256];
+    let mut i = 0;
+    while i < PREFIXES.len() {
+        begins[PREFIXES[i][0] as usize] = true;
+        i += 1;
+    }
+    begins
+};
+
 /// Words that no secret has in it.
 #[rustfmt::skip]
 static INSIDE: &[&[u8]] = &[
@@ -90,7 +101,10 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
             return true;
         }
     }
-    if PREFIXES.iter().any(|prefix| starts_ci(value, prefix)) && surprise(value) < 100 {
+    if BEGINS[usize::from(value[0].to_ascii_lowercase())]
+        && PREFIXES.iter().any(|prefix| starts_ci(value, prefix))
+        && surprise(value) < 100
+    {
         return true;
     }
     inside().is_some_and(|words| words.is_match(&value[..value.len().min(200)]))
@@ -99,6 +113,9 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
 
 /// A format string: its directives make up most of it.
 fn is_format(value: &[u8]) -> bool {
+    if !value.iter().any(|b| matches!(b, b'%' | b'~' | b'{')) {
+        return false;
+    }
     const DIRECTIVES: &[&[u8]] = &[b"%s", b"%d", b"%v", b"~s", b"~p", b"~w", b"{}", b"%@"];
     let directives = value
         .windows(2)

@@ -38,6 +38,8 @@ pub(crate) struct Scan<'t> {
     pub(crate) url_end: usize,
     /// Headers of tables before this were read.
     pub(crate) header_until: usize,
+    /// How far a list of names was looked for backwards, and what stands before the names there.
+    pub(crate) names_from: Option<(usize, usize)>,
     /// Reused for decoded lists of codes.
     pub(crate) scratch: Vec<u8>,
     /// What this window may still spend.
@@ -83,6 +85,7 @@ impl<'t> Scan<'t> {
             encoded_until: 0,
             url_end: 0,
             header_until: 0,
+            names_from: None,
             scratch: Vec::new(),
             budget: SMALL,
             total_work: 0,

@@ -29,6 +29,9 @@ pub(crate) const COLON: u16 = 4096;
 /// Comma.
 pub(crate) const COMMA: u16 = 8192;
 
+/// What a word is made of that goes because nobody could judge it.
+pub(crate) const UNJUDGED: u16 = 16384;
+
 /// Letters.
 pub(crate) const ALPHA: u16 = L | U;
 /// Letters and digits.
@@ -67,6 +70,28 @@ const fn classes() -> [u16; 256] {
             b',' => COMMA,
             _ => 0,
         };
+        let ends = matches!(
+            b as u8,
+            0..=b' '
+                | 0x7f
+                | b'"'
+                | b'\''
+                | b'`'
+                | b'\\'
+                | b'<'
+                | b'>'
+                | b'('
+                | b')'
+                | b'['
+                | b']'
+                | b'{'
+                | b'}'
+                | b','
+                | b';'
+        );
+        if !ends {
+            table[b] |= UNJUDGED;
+        }
         b += 1;
     }
     table
@@ -132,8 +157,12 @@ pub(crate) fn distinct(text: &[u8]) -> u32 {
 
 /// Is `needle` (lower case) in `text`, whatever the case there?
 pub(crate) fn contains_ci(text: &[u8], needle: &[u8]) -> bool {
-    text.windows(needle.len())
-        .any(|w| w.eq_ignore_ascii_case(needle))
+    let Some(first) = needle.first() else {
+        return true;
+    };
+    let last = (text.len() + 1).saturating_sub(needle.len());
+    memchr::memchr2_iter(*first, first.to_ascii_uppercase(), &text[..last])
+        .any(|at| text[at..at + needle.len()].eq_ignore_ascii_case(needle))
 }
 
 /// Does `text` start with `prefix` (lower case), whatever the case there?

@@ -348,6 +348,11 @@ fn quoted(
     if line_lead(text, key.start, 40).trim_ascii() == b"alias" {
         return;
     }
+    // `"…password, value","name":"…"`: the next member's name is no value.
+    let listed = matches!(separator, Separator::Pair | Separator::Comma);
+    if listed && text.get(skip_blanks(text, literal.after, 8)) == Some(&b':') {
+        return;
+    }
     let setter = key.quote.is_none() && is_setter(key.name);
     if separator == Separator::Comma && key.dashes == 0 && !setter && !is_pair(text, key, &literal)
     {
