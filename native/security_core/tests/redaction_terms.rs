@@ -432,6 +432,26 @@ fn what_went_is_told_by_kind() {
     );
 }
 
+#[test]
+fn a_name_that_ends_in_what_was_redacted_says_no_more_than_before() {
+    let key = |part| tuple([text("credentials"), part]);
+    let value = || map([(text(""), text(TOKEN))]);
+    becomes(
+        map([(key(chars("password=winter5508")), value())]),
+        map([(key(chars("[REDACTED]")), value())]),
+    );
+    let address = || atom("https://ann:winter5508@acme.test/");
+    let three = |middle| tuple([text("credentials"), middle, text("")]);
+    becomes(
+        map([(three(address()), value())]),
+        map([(three(atom("[REDACTED]")), value())]),
+    );
+    for first in [atom("password=winter5508"), address(), atom(TOKEN)] {
+        let named = |first, value| map([(tuple([first, atom("token")]), value)]);
+        becomes(named(first, text(TOKEN)), named(atom("[REDACTED]"), gone()));
+    }
+}
+
 fn any_tree() -> impl Strategy<Value = Tree> {
     let word = prop_oneof![
         Just("password"),

@@ -8,24 +8,41 @@ const MAX_NAME: usize = 256;
 
 /// The text of a key that is not text itself, empty when it can't be a name, and what reading it
 /// cost in bytes. `{:db, :password}` is a name too: `db_password`.
+///
+/// It must say the same once its parts are redacted. So a part in front counts only if it is made
+/// of words, which neither `password=x` nor a random value is, nor the mark that takes their place;
+/// and a mark at the end leaves nothing to be said.
 pub(super) fn name<T: Terms>(terms: &T, key: &T::Term) -> (Vec<u8>, usize) {
     let Kind::Tuple = terms.kind(key) else {
         return plain_name(terms, key);
     };
     let elements = terms.elements(key);
     let mut cost = elements.len() * 8;
-    let mut joined = Vec::new();
+    let (mut front, mut last) = (Vec::new(), Vec::new());
     for part in &elements {
         let (name, more) = plain_name(terms, part);
         cost += more;
-        if !name.is_empty() && joined.len() + name.len() < MAX_NAME {
-            if !joined.is_empty() {
-                joined.push(b'_');
-            }
-            joined.extend_from_slice(&name);
+        if name.is_empty() || front.len() + name.len() >= MAX_NAME {
+            continue;
         }
+        if is_words(&last) {
+            front.append(&mut last);
+            front.push(b'_');
+        }
+        last = name;
     }
-    (joined, cost)
+    if last.contains(&b'=') || last == REDACTED.as_bytes() {
+        return (Vec::new(), cost);
+    }
+    front.append(&mut last);
+    (front, cost)
+}
+
+/// Whether these bytes can only be words: nothing of them is redacted by what it looks like.
+fn is_words(name: &[u8]) -> bool {
+    let word = |b: &u8| b.is_ascii_alphanumeric() || b"_-. ?!".contains(b) || !b.is_ascii();
+    let random = name.len() >= 16 && name.iter().any(u8::is_ascii_digit);
+    !name.is_empty() && !random && name.iter().all(word)
 }
 
 fn plain_name<T: Terms>(terms: &T, key: &T::Term) -> (Vec<u8>, usize) {
