@@ -100,8 +100,17 @@ defmodule JidoCode.Tools.Test.Processes do
   @doc "Waits until the process is seen waiting in the given function, as `{module, function}`."
   def await_in(pid, place), do: await_any(pid, [place], 1_000)
 
+  # Where a process hibernates: OTP's servers have a function of their own for it from OTP 28 on.
+  @asleep [{:erlang, :hibernate}, {:gen_server, :loop_hibernate}, {:gen_statem, :loop_hibernate}]
+
+  @doc "Waits until a process hibernates."
+  def await_hibernating(pid), do: await_any(pid, @asleep, 1_000)
+
+  @doc "Whether a server that hibernates keeps its stack, by which an Agent is known, as from OTP 28 on."
+  def hibernating_keeps_the_stack?, do: function_exported?(:erlang, :hibernate, 0)
+
   @doc "Waits until a server or supervisor waits for its next message. From OTP 27 on, a supervisor hibernates meanwhile."
-  def await_ready(pid), do: await_any(pid, [{:gen_server, :loop}, {:erlang, :hibernate}], 1_000)
+  def await_ready(pid), do: await_any(pid, [{:gen_server, :loop} | @asleep], 1_000)
 
   defp await_any(pid, places, tries) do
     with [current_function: {module, function, _arity}, status: :waiting] <-
@@ -138,7 +147,7 @@ defmodule JidoCode.Tools.Test.Processes do
       plain: spawn_link(:erlang, :hibernate, [__MODULE__, :woken, []])
     ]
 
-    for {_kind, pid} <- processes, do: await_in(pid, {:erlang, :hibernate})
+    for {_kind, pid} <- processes, do: await_hibernating(pid)
     processes
   end
 

@@ -9,7 +9,7 @@ defmodule JidoCode.Tools.Introspection.Observer do
   # |---|---|
   # | `$initial_call` is `{:supervisor, module, 1}` | a supervisor of any kind |
   # | current function is `gen_server:loop`, and it waits | an idle GenServer or Agent |
-  # | current function is `gen_statem:loop_receive`, and it waits | an idle gen_statem |
+  # | current function is `gen_statem:loop_receive` (from OTP 29 on `loop`), and it waits | an idle gen_statem |
   # | current function is `gen_event:fetch_msg`, and it waits | an idle gen_event |
   # | one of these modules is further down the stack | the same, busy |
   # | it began in `init/1` of a module whose behaviour attribute says `gen_server`, `GenServer` or `gen_statem` | the same, busy or hibernating |
@@ -22,9 +22,9 @@ defmodule JidoCode.Tools.Introspection.Observer do
   # therefore no evidence; what its behaviour attribute says is, and OTP's own loop. A module that runs loops of its own is known by
   # its export of `system_continue/3`, by which such modules answer `:sys` in their own way.
   #
-  # Hibernating throws the stack away, and with it the loop's function. What stays is `$initial_call`, so supervisors (which
-  # hibernate of themselves since OTP 27), GenServers and gen_statems are known, and an Agent is not: it looks like any
-  # process started through proc_lib.
+  # Before OTP 28 hibernating throws the stack away, and with it the loop's function. What stays is `$initial_call`, so supervisors
+  # (which hibernate of themselves since OTP 27), GenServers and gen_statems are known, and an Agent is not: it looks like any
+  # process started through proc_lib. From OTP 28 on servers hibernate in `loop_hibernate`, and all of them are known.
   #
   # A process can forge its own dictionary, or hibernate somewhere else than in the loop of its behaviour; this is good
   # against accidents, not against the project's own code. Before OTP 26.2 the dictionary can only be read whole, and reading
@@ -113,6 +113,7 @@ defmodule JidoCode.Tools.Introspection.Observer do
                       [:rpc, :do_call, :async, :await]
 
   # What a behaviour attribute must name for a process to be one of OTP's servers.
+  @servers_of_otp [:gen_server, :gen_statem, :gen_event]
   @servers %{:gen_server => :genserver, GenServer => :genserver, :gen_statem => :gen_statem}
   @otp [:gen_server, :gen_statem, :gen_event, :gen_fsm, :supervisor, :supervisor_bridge, :sys, :proc_lib]
 
@@ -274,7 +275,7 @@ defmodule JidoCode.Tools.Introspection.Observer do
 
   # A process that merely calls a server has the behaviour's module on its stack too.
   defp loop({module, function, _arity}, _node) when module in @otp do
-    if module in [:gen_server, :gen_statem, :gen_event] and function not in @client_functions, do: module
+    if module in @servers_of_otp and function not in @client_functions, do: module
   end
 
   defp loop({module, _function, _arity}, node), do: if(loops?(node, module), do: module)
@@ -318,15 +319,19 @@ defmodule JidoCode.Tools.Introspection.Observer do
   defp activity(_behaviour, _loop, current, status, stack), do: activity(current, status, stack)
 
   defp activity({:gen_server, :loop, _arity}, :waiting, _stack), do: :idle
-  defp activity({:gen_statem, :loop_receive, _arity}, :waiting, _stack), do: :idle
+  defp activity({:gen_statem, loop, _arity}, :waiting, _stack) when loop in [:loop_receive, :loop], do: :idle
   defp activity({:gen_event, :fetch_msg, _arity}, :waiting, _stack), do: :idle
+
+  defp activity({server, :loop_hibernate, _arity}, :waiting, _stack) when server in @servers_of_otp,
+    do: :hibernating
+
   defp activity({:erlang, :hibernate, 3}, :waiting, _stack), do: :hibernating
 
-  # OTP 28's other form keeps the stack: a callback may wait there for a message of its own.
+  # The form that keeps the stack: a callback may wait there for a message of its own.
   defp activity({:erlang, :hibernate, 0} = current, :waiting, stack) do
     case Enum.drop_while(stack, &(&1 == current)) do
-      [{behaviour, function, _arity} | _]
-      when behaviour in [:gen_server, :gen_statem, :gen_event] and function in [:loop, :loop_hibernate] ->
+      [{server, function, _arity} | _]
+      when server in @servers_of_otp and function in [:loop, :loop_hibernate] ->
         :hibernating
 
       _callback ->

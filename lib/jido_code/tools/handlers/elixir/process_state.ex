@@ -16,7 +16,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
   # Looking leaves no trace. Only a process that is known to be one of OTP's servers gets a message
   # (`JidoCode.Tools.Introspection.Observer`): not tasks, plain processes, event managers, and servers of behaviours that are not
   # OTP's. A busy process is watched from outside until it is idle. A GenServer or gen_statem that hibernates is woken for a moment
-  # and hibernates again; other processes that hibernate, Agents among them, can't be told apart and get no message. One
+  # and hibernates again; other processes that hibernate (Agents among them, before OTP 28) can't be told apart and get no message. One
   # process is asked three times in a row at most, and then once in two seconds; who comes earlier gets what was read last.
   #
   # A module that exports `format_status/1` or `/2` asked to hide something, so its state is not read unless

@@ -307,11 +307,11 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTreeTest do
       start_supervised!({DynamicSupervisor, name: name, strategy: :one_for_one, hibernate_after: 0}, id: name)
 
     {:ok, _child} = DynamicSupervisor.start_child(pid, worker(:x))
-    Processes.await_in(pid, {:erlang, :hibernate})
+    Processes.await_hibernating(pid)
 
     assert {:ok, %{"children" => [%{"id" => ":undefined", "modules" => [_]}]} = result} = look(name)
     refute Map.has_key?(result, "note")
-    Processes.await_in(pid, {:erlang, :hibernate})
+    Processes.await_hibernating(pid)
   end
 
   describe "leaves alone what is no supervisor:" do
