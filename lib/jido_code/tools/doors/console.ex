@@ -30,7 +30,8 @@ defmodule JidoCode.Tools.Doors.Console do
         :ok
 
       _other ->
-        Logger.configure_backend(:console, device: :standard_error)
+        # A newer Logger, which never comes here, has it no more.
+        apply(Logger, :configure_backend, [:console, [device: :standard_error]])
         :ok
     end
   end

@@ -72,12 +72,9 @@ defmodule JidoCode.Tools.Introspection.BeamFile do
   defp split(<<>>, chunks), do: {:ok, chunks}
 
   defp split(<<id::binary-size(4), size::32, chunk::binary-size(size), rest::binary>>, chunks) do
-    padding = rem(4 - rem(size, 4), 4)
-
-    case rest do
-      <<_::binary-size(padding), rest::binary>> -> split(rest, Map.put_new(chunks, id, chunk))
-      _end -> {:ok, Map.put_new(chunks, id, chunk)}
-    end
+    padding = min(rem(4 - rem(size, 4), 4), byte_size(rest))
+    {_padding, rest} = :erlang.split_binary(rest, padding)
+    split(rest, Map.put_new(chunks, id, chunk))
   end
 
   defp split(_broken, _chunks), do: :error
@@ -130,11 +127,13 @@ defmodule JidoCode.Tools.Introspection.BeamFile do
   defp names(<<>>, _length, _place, names), do: {:ok, names}
 
   defp names(text, length, place, names) do
-    with {size, rest} <- length.(text),
-         <<name::binary-size(size), rest::binary>> <- rest do
-      names(rest, length, place + 1, Map.put(names, place, name))
-    else
-      _broken -> :error
+    case length.(text) do
+      {size, rest} when size <= byte_size(rest) ->
+        {name, rest} = :erlang.split_binary(rest, size)
+        names(rest, length, place + 1, Map.put(names, place, name))
+
+      _broken ->
+        :error
     end
   end
 

@@ -155,7 +155,7 @@ defmodule JidoCode.Tools.Introspection.DebugInfo do
         arity: arity,
         site: line(meta[:line]) || 0,
         file: nil,
-        macro: if(name?(meta[:context]), do: meta[:context]),
+        macro: macro(meta),
         written: written(meta[:file]),
         clauses: for({meta, _, _, _} = clause <- clauses, is_list(meta), do: {line(meta[:line]) || 0, clause})
       }
@@ -235,6 +235,17 @@ defmodule JidoCode.Tools.Introspection.DebugInfo do
   end
 
   def line(_none), do: nil
+
+  @doc "The module of the macro that made what carries this metadata; nil where somebody wrote it."
+  @spec macro(keyword()) :: term()
+  def macro(meta) do
+    case List.keyfind(meta, :context, 0) do
+      # Since Elixir 1.20, the function that fills in a default.
+      {:context, :elixir_def} -> nil
+      {:context, macro} -> if name?(macro), do: macro
+      _none -> nil
+    end
+  end
 
   @doc "Whether it is a name: an atom, or the mark of one."
   @spec name?(term()) :: boolean()

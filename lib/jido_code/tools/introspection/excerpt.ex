@@ -210,7 +210,7 @@ defmodule JidoCode.Tools.Introspection.Excerpt do
     if size <= shown do
       {copy(bits), left - :erlang.div(size, 64)}
     else
-      <<head::binary-size(shown), _rest::bitstring>> = bits
+      {head, _rest} = :erlang.split_binary(bits, shown)
       {{@mark, :binary, copy(head), size}, left - :erlang.div(shown, 64)}
     end
   end

@@ -199,10 +199,6 @@ defmodule JidoCode.Tools.Introspection.ExternalTerm do
   def skip(<<90, size::16, rest::binary>>, n), do: rest |> skip(1) |> drop(4 + 4 * size) |> skip(n - 1)
   def skip(_other, _n), do: throw(:not_a_term)
 
-  defp drop(bytes, size) do
-    case bytes do
-      <<_::binary-size(size), rest::binary>> -> rest
-      _short -> throw(:not_a_term)
-    end
-  end
+  defp drop(bytes, size) when size <= byte_size(bytes), do: bytes |> :erlang.split_binary(size) |> elem(1)
+  defp drop(_short, _size), do: throw(:not_a_term)
 end

@@ -179,12 +179,9 @@ defmodule JidoCode.Tools.Introspection.Uses do
   defp own_line(own, _line), do: own
 
   defp made(meta, line, uses) do
-    case List.keyfind(meta, :context, 0) do
-      {:context, macro} ->
-        if DebugInfo.name?(macro), do: [use(:macro, macro, nil, nil, line) | uses], else: uses
-
-      _none ->
-        uses
+    case DebugInfo.macro(meta) do
+      nil -> uses
+      macro -> [use(:macro, macro, nil, nil, line) | uses]
     end
   end
 

@@ -113,10 +113,7 @@ defmodule JidoCode.Tools.Render.SensitiveName do
 
   defp stronger(:strong, _term), do: :strong
   defp stronger(class, nil), do: class
-
-  defp stronger(class, term) do
-    if MapSet.member?(@strong_terms, term) or class == :strong, do: :strong, else: :weak
-  end
+  defp stronger(_class, term), do: if(MapSet.member?(@strong_terms, term), do: :strong, else: :weak)
 
   # The known term that a window is, also in the plural.
   defp term(window, extra) do

@@ -157,15 +157,17 @@ defmodule JidoCode.Tools.Render.Text do
     shown = min(byte_size(bits), @max_bytes_shown)
     left = size - shown
 
-    segments =
-      for index <- 0..(shown - 1)//1 do
-        size = min(8, bit_size(bits) - index * 8)
-        <<_::size(index)-unit(8), value::size(size), _::bitstring>> = bits
-        if size == 8, do: Integer.to_string(value), else: "#{value}::size(#{size})"
-      end
-
+    {bytes, rest} = :erlang.split_binary(bits, min(shown, div(bit_size(bits), 8)))
+    segments = for <<byte <- bytes>>, do: Integer.to_string(byte)
+    last = if shown > byte_size(bytes), do: [last_bits(rest)], else: []
     more = if left > 0, do: ["... #{number(left)} more bytes"], else: []
-    {"<<" <> Enum.join(segments ++ more, ", ") <> ">>", left == 0}
+    {"<<" <> Enum.join(segments ++ last ++ more, ", ") <> ">>", left == 0}
+  end
+
+  defp last_bits(bits) do
+    size = bit_size(bits)
+    <<value>> = <<0::size(8 - size), bits::bitstring>>
+    "#{value}::size(#{size})"
   end
 
   defp reference(term) do
