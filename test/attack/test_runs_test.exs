@@ -123,6 +123,32 @@ defmodule JidoCode.Tools.Attack.TestRunsTest do
     refute TestEvents.read(cut).in_order?
   end
 
+  test "a line with values that the formatter never tells is no event" do
+    failed = ~s({"event":"test_finished","test":"a","module":"M","status":"failed","time_us":1,"failures":)
+
+    for line <- [
+          ~s({"event":"suite_finished","run_us":"1"}),
+          ~s({"event":"suite_finished","run_us":1.0e300}),
+          ~s({"event":"suite_started","seed":{}}),
+          ~s({"event":"test_started","test":"a","module":"M","file":1}),
+          ~s({"event":"test_finished","test":"a","module":"M","status":"passed","time_us":[]}),
+          ~s({"event":"module_failed","module":{},"failures":[]}),
+          ~s({"event":"module_failed","module":"M","failures":{"message":"m"}}),
+          failed <> ~s(7}),
+          failed <> ~s([7]}),
+          failed <> ~s([{"details":5}]}),
+          failed <> ~s([{"message":["m"]}]}),
+          failed <> ~s([{"stacktrace":[{}]}]}),
+          failed <> ~s([{"logs":{}}]})
+        ] do
+      run = events([@start, line, line, @begin, @done, @finish])
+      refute run.in_order?, line
+      assert {run.failures, run.timing["run_us"]} == {[], 1}
+    end
+
+    assert TestEvents.follow().(~s({"event":"suite_finished","run_us":"1","at_ms":1}\n)) != nil
+  end
+
   test "a command that could not be ended has no result, whatever its exit code" do
     assert {:error, {:runner, text}} =
              Result.from_report(

@@ -83,11 +83,12 @@ defmodule JidoCode.Tools.Project.TestEvents do
     end
   end
 
-  # A line that is none of the formatter's is an event of no kind, at no time.
+  # A line that is none of the formatter's is an event of no kind, at no time. Tests can write lines of their own, so each value is
+  # looked at before anything counts on it.
   defp decode(line) do
     case JSON.decode(line) do
       {:ok, %{"event" => kind, "at_ms" => at} = event} when is_binary(kind) and is_integer(at) ->
-        if named?(event, kind), do: event, else: unknown()
+        if named?(event, kind) and formed?(event), do: event, else: unknown()
 
       _other ->
         unknown()
@@ -96,6 +97,19 @@ defmodule JidoCode.Tools.Project.TestEvents do
 
   defp named?(event, "test_" <> _kind), do: is_binary(event["test"]) and is_binary(event["module"])
   defp named?(_event, _kind), do: true
+
+  @texts ~w(test module file type status kind message diff details logs)
+  @numbers ~w(line seed time_us run_us async_us load_us)
+
+  defp formed?(event), do: Enum.all?(event, fn {key, value} -> is_nil(value) or formed?(key, value) end)
+
+  defp formed?("failures", failures),
+    do: is_list(failures) and Enum.all?(failures, &(is_map(&1) and formed?(&1)))
+
+  defp formed?("stacktrace", lines), do: is_list(lines) and Enum.all?(lines, &is_binary/1)
+  defp formed?(key, value) when key in @texts, do: is_binary(value)
+  defp formed?(key, value) when key in @numbers, do: is_integer(value)
+  defp formed?(_key, _value), do: true
 
   defp unknown, do: %{"event" => "unknown", "at_ms" => 0}
 
@@ -166,7 +180,7 @@ defmodule JidoCode.Tools.Project.TestEvents do
 
   defp count(run, %{"event" => "module_failed"} = event) do
     failures =
-      for %{} = failure <- List.wrap(event["failures"]) do
+      for failure <- event["failures"] || [] do
         %{"test" => "setup_all", "module" => event["module"], "file" => event["file"]}
         |> Map.merge(Map.take(failure, ~w(kind message diff line stacktrace details)))
       end
@@ -194,7 +208,7 @@ defmodule JidoCode.Tools.Project.TestEvents do
 
   defp failed(run, event) do
     failures =
-      for %{} = failure <- List.wrap(event["failures"]) do
+      for failure <- event["failures"] || [] do
         event
         |> Map.take(~w(test module file line))
         |> Map.merge(Map.take(failure, ~w(kind message diff stacktrace details logs)))
