@@ -24,7 +24,7 @@ use crate::guard;
 use crate::limits::Applied;
 use crate::meter::Meter;
 use crate::repository::keeper::Keeper;
-use crate::repository::{Repositories, appeared};
+use crate::repository::{Repositories, Submodules, appeared};
 use crate::scratch::Scratch;
 use crate::shell::{Machine, Outcome, Run, Shell, note_end};
 use crate::signals::Signals;
@@ -350,13 +350,18 @@ fn confine(spec: &mut Spec, scratch: &Scratch) -> Result<Confined, (&'static str
     if !fenced || runs_git {
         compared.extend(repositories.control);
     }
-    let keeper = (!compared.is_empty()).then(|| Keeper::of(&compared));
+    let keeper = Keeper::of(&compared, &repositories.entries);
+    let submodules = match !fenced || runs_git {
+        true => repositories.submodules,
+        false => Vec::new(),
+    };
     // In memory the kernel keeps the bound.
     let in_memory = fenced && (spec.policy.temporary.is_none() || spec.policy.holder.is_some());
     let meter = (!in_memory).then(|| Meter::of(&on_disk, spec.policy.temporary_bytes));
     Ok(Confined {
         confinement,
         keeper,
+        submodules,
         meter,
     })
 }
@@ -364,7 +369,9 @@ fn confine(spec: &mut Spec, scratch: &Scratch) -> Result<Confined, (&'static str
 /// What [`confine`] arranged.
 struct Confined {
     confinement: Confinement,
-    keeper: Option<Keeper>,
+    keeper: Keeper,
+    /// Of repositories that the command may add some to.
+    submodules: Vec<Submodules>,
     meter: Option<Meter>,
 }
 
@@ -373,7 +380,8 @@ struct Job {
     spec: Spec,
     limits: Arc<Applied>,
     confinement: Arc<Confinement>,
-    keeper: Option<Keeper>,
+    keeper: Keeper,
+    submodules: Vec<Submodules>,
     /// Of the temporary folder, where no file system of its own bounds it.
     meter: Option<Meter>,
     phase: Phase,
@@ -408,6 +416,7 @@ impl Job {
         let Confined {
             confinement,
             keeper,
+            submodules,
             meter,
         } = confine(&mut spec, scratch)?;
         let system = |error: Errno| ("system", io::Error::from(error).to_string());
@@ -446,6 +455,7 @@ impl Job {
             limits: Arc::new(limits),
             confinement: Arc::new(confinement),
             keeper,
+            submodules,
             meter,
             phase: Phase::Running,
             reason: Reason::Finished,
@@ -651,17 +661,15 @@ impl Job {
         // have been passed to a process outside the tree.
         self.read_output();
         self.captures.iter_mut().for_each(Capture::finish);
-        let put_back = self
-            .keeper
-            .take()
-            .map_or_else(Vec::new, |keeper| keeper.restore());
+        let put_back = self.keeper.restore();
         // The first of the writable places is the project.
         let project = self.spec.policy.write.as_deref().and_then(<[_]>::first);
         let project = project.and_then(|project| project.canonicalize().ok());
-        let appeared = match self.spec.policy.mode {
+        let mut appeared = match self.spec.policy.mode {
             Mode::Off => Vec::new(),
             _ => project.map_or_else(Vec::new, |project| appeared::since(&project, self.began)),
         };
+        appeared.extend(self.submodules.iter().flat_map(Submodules::added));
         let emptied = self.meter.as_mut().and_then(Meter::settle);
         let [output, errors, channel] = &mut self.captures;
 

@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
@@ -20,8 +20,23 @@ use crate::paths;
 /// Larger files than any configuration or hook; one that grows past it counts as changed.
 const LARGEST: u64 = 4 * 1024 * 1024;
 
-/// A file, its permissions and bytes; `None` when there is none.
-type Content = Option<(u32, Vec<u8>)>;
+/// Hooks and what they use lie less deep, and are fewer.
+const DEEPEST: usize = 6;
+const MOST: usize = 4096;
+
+/// What lies at a path.
+#[derive(Debug, PartialEq, Eq)]
+enum Content {
+    Nothing,
+    /// Its permissions and bytes.
+    File(u32, Vec<u8>),
+    /// What it leads to. Git follows it, so one that was not there is a change like any other.
+    Link(PathBuf),
+    /// Its device and number.
+    Folder(u64, u64),
+    /// None of these, or behind a link.
+    Other,
+}
 
 /// What was there before.
 pub struct Keeper {
@@ -30,26 +45,32 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Remembers these files, and the files of those that are folders.
-    pub fn of(control: &[PathBuf]) -> Self {
+    /// Remembers these files, and all that lies in those that are folders; and what the `entries`
+    /// are, without what lies in them.
+    pub fn of(control: &[PathBuf], entries: &[PathBuf]) -> Self {
         let mut keeper = Self {
             files: Vec::new(),
             folders: Vec::new(),
         };
         for path in control {
-            if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
-                let names = names(path);
-                for name in &names {
-                    let file = path.join(name);
-                    let content = content(&file);
-                    keeper.files.push((file, content));
-                }
-                keeper.folders.push((path.clone(), names));
-            } else {
-                keeper.files.push((path.clone(), content(path)));
-            }
+            keeper.remember(path, DEEPEST);
+        }
+        for path in entries {
+            keeper.files.push((path.clone(), content(path)));
         }
         keeper
+    }
+
+    fn remember(&mut self, path: &Path, depth: usize) {
+        if depth > 0 && fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
+            let names = names(path);
+            for name in &names {
+                self.remember(&path.join(name), depth - 1);
+            }
+            self.folders.push((path.to_owned(), names));
+        } else if self.files.len() < MOST {
+            self.files.push((path.to_owned(), content(path)));
+        }
     }
 
     /// Puts back what differs; a sentence for each.
@@ -60,7 +81,7 @@ impl Keeper {
                 tell(
                     &mut told,
                     &folder.join(name),
-                    put_back(&folder.join(name), &None),
+                    put_back(&folder.join(name), &Content::Nothing),
                 );
             }
         }
@@ -98,16 +119,32 @@ fn names(folder: &Path) -> Vec<OsString> {
     names
 }
 
-/// The file itself, without waiting for one that isn't plain.
+/// What is there itself, without waiting for a file that isn't plain.
 fn content(path: &Path) -> Content {
-    let file = File::from(paths::open(path, OFlags::RDONLY).ok()?);
+    match paths::open(path, OFlags::RDONLY) {
+        Ok(file) => plain(File::from(file)).unwrap_or(Content::Other),
+        Err(Errno::NOENT | Errno::NOTDIR) => Content::Nothing,
+        Err(_) => link(path).unwrap_or(Content::Other),
+    }
+}
+
+fn plain(file: File) -> Option<Content> {
     let metadata = file.metadata().ok()?;
+    if metadata.is_dir() {
+        return Some(Content::Folder(metadata.dev(), metadata.ino()));
+    }
     if !metadata.is_file() {
-        return Some((metadata.permissions().mode(), Vec::new()));
+        return None;
     }
     let mut bytes = Vec::new();
     file.take(LARGEST).read_to_end(&mut bytes).ok()?;
-    Some((metadata.permissions().mode(), bytes))
+    Some(Content::File(metadata.permissions().mode(), bytes))
+}
+
+fn link(path: &Path) -> Option<Content> {
+    let link = paths::open(path, OFlags::PATH | OFlags::NOFOLLOW).ok()?;
+    let target = rustix::fs::readlinkat(&link, "", Vec::new()).ok()?;
+    Some(Content::Link(OsStr::from_bytes(target.to_bytes()).into()))
 }
 
 fn open(at: impl std::os::fd::AsFd, path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
@@ -118,18 +155,25 @@ fn open(at: impl std::os::fd::AsFd, path: &Path, flags: OFlags) -> rustix::io::R
 fn put_back(path: &Path, before: &Content) -> io::Result<()> {
     let (parent, name) = path.parent().zip(path.file_name()).ok_or(Errno::INVAL)?;
     let parent = match folder(parent) {
-        Err(Errno::NOENT) if before.is_none() => return Ok(()),
+        Err(Errno::NOENT) if *before == Content::Nothing => return Ok(()),
         opened => opened?,
     };
     set_aside(&parent, name)?;
-    if let Some((mode, bytes)) = before {
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(mode & 0o777);
-        let mut file = File::from(rustix::fs::openat(&parent, name, flags, mode)?);
-        file.write_all(bytes)?;
-        rustix::fs::fchmod(&file, mode)?;
+    match before {
+        Content::Nothing => Ok(()),
+        Content::File(mode, bytes) => {
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+            let mode = Mode::from_raw_mode(mode & 0o777);
+            let mut file = File::from(rustix::fs::openat(&parent, name, flags, mode)?);
+            file.write_all(bytes)?;
+            Ok(rustix::fs::fchmod(&file, mode)?)
+        }
+        Content::Link(target) => Ok(rustix::fs::symlinkat(target, &parent, name)?),
+        Content::Folder(..) => Err(io::Error::other(
+            "the folder that was there is elsewhere now",
+        )),
+        Content::Other => Err(io::Error::other("it was neither a file nor a link")),
     }
-    Ok(())
 }
 
 /// Opens a folder without following a link at any place; one that stands in the way is set aside
@@ -180,9 +224,16 @@ mod tests {
         let git = git.canonicalize().unwrap();
         fs::write(git.join("config"), "good").unwrap();
         fs::write(git.join("hooks/pre-commit"), "good").unwrap();
-        let control =
-            ["config", "hooks", "commondir", "info/attributes"].map(|name| git.join(name));
-        let keeper = Keeper::of(&control);
+        symlink("config", git.join("config.worktree")).unwrap();
+        let names = [
+            "config",
+            "hooks",
+            "commondir",
+            "info/attributes",
+            "config.worktree",
+        ];
+        let control = names.map(|name| git.join(name));
+        let keeper = Keeper::of(&control, &[]);
         assert_eq!(keeper.restore(), Vec::<String>::new());
 
         let victim = git.join("victim");
@@ -190,7 +241,10 @@ mod tests {
         fs::write(&victim, "kept").unwrap();
         fs::remove_file(git.join("config")).unwrap();
         symlink(&victim, git.join("config")).unwrap();
-        fs::write(git.join("commondir"), "/elsewhere").unwrap();
+        symlink(&victim, git.join("commondir")).unwrap();
+        symlink(git.join("hooks"), git.join("info")).unwrap();
+        fs::remove_file(git.join("config.worktree")).unwrap();
+        fs::write(git.join("config.worktree"), "bad").unwrap();
         fs::rename(git.join("hooks"), git.join("moved")).unwrap();
         symlink(git.join("moved"), git.join("hooks")).unwrap();
         fs::write(git.join("moved/post-checkout"), "bad").unwrap();
@@ -199,7 +253,13 @@ mod tests {
         assert_eq!([mode(&victim), mode(&git.join("moved"))], before);
 
         assert_eq!(fs::read_to_string(git.join("config")).unwrap(), "good");
-        assert!(!git.join("commondir").exists());
+        for name in ["commondir", "info/attributes"] {
+            assert!(fs::symlink_metadata(git.join(name)).is_err(), "{name}");
+        }
+        assert_eq!(
+            fs::read_link(git.join("config.worktree")).unwrap(),
+            Path::new("config")
+        );
         assert_eq!(
             fs::read_to_string(git.join("hooks/pre-commit")).unwrap(),
             "good"

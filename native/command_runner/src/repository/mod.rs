@@ -6,6 +6,7 @@
 
 pub mod appeared;
 pub mod config;
+mod index;
 pub mod keeper;
 
 use std::fs;
@@ -26,10 +27,48 @@ pub struct Repositories {
     pub control: Vec<PathBuf>,
     /// Paths of the project that git's configuration names as programs or further configuration.
     pub named: Vec<PathBuf>,
+    /// The entries `.git` of submodules, also those that aren't there: a person's git looks into
+    /// what it finds at one.
+    pub entries: Vec<PathBuf>,
+    /// What each repository has as submodules.
+    pub submodules: Vec<Submodules>,
     /// The working tree around a project that is only a part of it.
     pub around: Option<PathBuf>,
     /// Who commits, as variables.
     pub identity: Vec<(String, String)>,
+}
+
+/// The submodules of a repository, to be told of those that a command adds.
+#[derive(Clone, Debug)]
+pub struct Submodules {
+    tree: PathBuf,
+    folder: PathBuf,
+    known: Vec<PathBuf>,
+}
+
+impl Submodules {
+    fn of(tree: &Path, folder: &Path) -> Self {
+        Self {
+            tree: tree.to_owned(),
+            folder: folder.to_owned(),
+            known: index::submodules(folder),
+        }
+    }
+
+    /// A sentence for each that is one now and was none before.
+    pub fn added(&self) -> Vec<String> {
+        let now = index::submodules(&self.folder).into_iter();
+        now.filter(|path| !self.known.contains(path))
+            .filter(|path| self.tree.join(path).join(".git").symlink_metadata().is_ok())
+            .map(|path| {
+                format!(
+                    "{} was added as a repository within this one: git looks into it from here, and runs what its configuration \
+                     and hooks say, so read them first",
+                    path.display()
+                )
+            })
+            .collect()
+    }
 }
 
 /// What controls git in each of its folders.
@@ -69,27 +108,33 @@ impl Repositories {
             else {
                 continue;
             };
-            if found.add(&tree.join(".git"), &mut settings) && tree != place {
-                found.around = Some(tree.to_owned());
+            if let Some(folder) = found.add(&tree.join(".git"), &mut settings) {
+                found.add_submodules(tree, &folder, DEPTH);
+                if tree != place {
+                    found.around = Some(tree.to_owned());
+                }
             }
             let named = settings.paths(tree);
             found
                 .named
                 .extend(named.into_iter().filter(|path| path.starts_with(&place)));
         }
+        let places = paths::without_links(write);
+        let writable = |path: &PathBuf| places.iter().any(|place| path.starts_with(place));
+        found.entries.retain(writable);
+        found
+            .named
+            .retain(|path| writable(path) && !places.contains(path));
         found.identity = settings.identity();
         found.folders.sort();
         found.folders.dedup();
         found
     }
 
-    /// Adds the repository whose folder is, or is named by, an entry `.git`; false when that is
-    /// none. A command may have written the entry: it names a folder elsewhere only if that folder
+    /// Adds the repository whose folder is, or is named by, an entry `.git`, and answers the folder. A command may have written the entry: it names a folder elsewhere only if that folder
     /// leads back.
-    fn add(&mut self, entry: &Path, settings: &mut Config) -> bool {
-        let Some(folder) = git_folder(entry) else {
-            return false;
-        };
+    fn add(&mut self, entry: &Path, settings: &mut Config) -> Option<PathBuf> {
+        let folder = git_folder(entry)?;
         self.folders.push(entry.to_owned());
         let common = common_folder(&folder);
         for folder in [&common, &folder] {
@@ -104,12 +149,43 @@ impl Repositories {
         for worktree in children(&common.join("worktrees")) {
             self.control(&worktree);
         }
-        true
+        Some(folder)
+    }
+
+    /// Adds the submodules of a working tree, and theirs. One may have its folder of git in itself,
+    /// instead of below that of the repository around.
+    fn add_submodules(&mut self, tree: &Path, folder: &Path, depth: usize) {
+        let submodules = Submodules::of(tree, folder);
+        for path in &submodules.known {
+            let module = tree.join(path);
+            let entry = module.join(".git");
+            let mut settings = Config::default();
+            // The others are among the modules of the repository around.
+            let folder = match git_folder(&entry) {
+                Some(folder) if folder == entry => self.add(&entry, &mut settings),
+                Some(folder) => {
+                    settings.add(&folder.join("config"));
+                    Some(folder)
+                }
+                None => None,
+            };
+            self.entries.push(entry);
+            if let (Some(folder), true) = (folder, depth > 0) {
+                self.named.extend(settings.paths(&module));
+                self.add_submodules(&module, &folder, depth - 1);
+            }
+        }
+        self.submodules.push(submodules);
     }
 
     fn control(&mut self, folder: &Path) {
-        self.control
-            .extend(CONTROL.iter().map(|name| folder.join(name)));
+        for path in CONTROL.map(|name| folder.join(name)) {
+            // Where the person's own link leads to is what git reads.
+            if path.is_symlink() {
+                self.named.extend(path.canonicalize().ok());
+            }
+            self.control.push(path);
+        }
     }
 
     fn modules(&mut self, folder: &Path, depth: usize) {
@@ -144,7 +220,7 @@ impl Repositories {
             control: self
                 .control
                 .iter()
-                .filter(|path| path.exists())
+                .filter(|path| path.exists() && !path.is_symlink())
                 .cloned()
                 .collect(),
             around: self.around.clone(),
