@@ -349,7 +349,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessStateTest do
 
         if kind in [:genserver, :gen_statem | servers] do
           assert result["state"] =~ "%{a: 1}"
-          assert result["type"] == Atom.to_string(kind)
+          assert result["type"] == if(kind == :gen_statem, do: "gen_statem", else: "genserver")
         else
           assert %{"state" => nil, "note" => note} = result
 
