@@ -146,6 +146,96 @@ defmodule JidoCode.Tools.GoldenAnswersTest do
     golden("kill_shell", answer("kill_shell", %{"shell_id" => id}, root, session))
   end
 
+  # Both tell of one moment of a whole VM, so what they found stands here; the tools' own tests find it.
+  test "a system at a glance, and a function's calls" do
+    golden("system_overview", Answers.text("system_overview", overview()))
+
+    trace = %{
+      "calls" => [
+        %{
+          "process" => "Shop.Payments #PID<0.519.0>",
+          "after_ms" => 0.0,
+          "arguments" => ["%Shop.Order{id: 7, cents: 1250}", "[card: \"[REDACTED]\"]"],
+          "result" => "{:ok, :paid}",
+          "took_us" => 812.4
+        },
+        %{
+          "process" => "#PID<0.711.0>",
+          "after_ms" => 31.5,
+          "arguments" => ["nil", "[]"],
+          "exception" => "error: :badarg",
+          "took_us" => 20.1
+        },
+        %{
+          "process" => "#PID<0.712.0>",
+          "after_ms" => 988.0,
+          "arguments" => ["%Shop.Order{id: 8, cents: 90}", "[]"]
+        }
+      ],
+      "stopped" => "time",
+      "took_ms" => 1_000,
+      "note" => "Redacted: 1 value (secret)."
+    }
+
+    golden("trace_calls", Answers.text("trace_calls", trace))
+  end
+
+  defp overview do
+    %{
+      "system" => %{
+        "erlang" => "27",
+        "erts" => "15.2",
+        "elixir" => "1.18.3",
+        "node" => "shop@localhost",
+        "schedulers" => 2,
+        "uptime_s" => 7_300,
+        "architecture" => "x86_64-pc-linux-gnu"
+      },
+      "memory" => %{
+        "total" => 61_500_000,
+        "processes" => 12_250_000,
+        "binary" => 9_100_000,
+        "ets" => 1_400_000
+      },
+      "limits" => [
+        %{"name" => "processes", "used" => 131, "limit" => 1_048_576, "percent" => 0.0},
+        %{"name" => "atoms", "used" => 995_000, "limit" => 1_048_576, "percent" => 94.9}
+      ],
+      "schedulers" => [
+        %{"id" => 1, "kind" => "normal", "percent" => 71.2},
+        %{"id" => 2, "kind" => "normal", "percent" => 3.0},
+        %{"id" => 3, "kind" => "dirty cpu", "percent" => 55.0}
+      ],
+      "run_queues" => [4, 0, 1],
+      "mailboxes" => [%{"process" => "Shop.Courier", "pid" => "#PID<0.520.0>", "value" => 40_112}],
+      "processes" => [%{"process" => "#PID<0.711.0>", "pid" => "#PID<0.711.0>", "value" => 9_400_000}],
+      "tables" => %{
+        "count" => 38,
+        "largest" => [
+          %{"name" => ":shop_prices", "memory" => 1_100_000, "rows" => 12_000, "owner" => "Shop.Prices"}
+        ]
+      },
+      "ports" => %{
+        "count" => 3,
+        "busiest" => [
+          %{
+            "name" => "tcp_inet",
+            "peer" => "127.0.0.1:5432",
+            "received" => 4_500_000,
+            "sent" => 90_000,
+            "process" => "#PID<0.560.0>"
+          }
+        ]
+      },
+      "applications" => [
+        %{"name" => "shop", "version" => "0.1.0", "supervisor" => "Shop.Supervisor"},
+        %{"name" => "logger", "version" => "1.18.3"},
+        %{"name" => "kernel", "version" => "10.2"}
+      ],
+      "note" => "1 module is older than what lies compiled: Shop.Prices."
+    }
+  end
+
   test "documentation" do
     ours = "JidoCode.Tools.Test.Documented"
 
