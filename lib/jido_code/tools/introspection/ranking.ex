@@ -7,7 +7,8 @@ defmodule JidoCode.Tools.Introspection.Ranking do
   # time is up is not looked at. The order is random, so that what was seen is a sample; since OTP 28 no list of all is made, and
   # the order is the runtime's.
   #
-  # Over a window each process is looked at twice, in the same order, so that each has the same time in between.
+  # Over a window each process is looked at twice, in the same order, so that each has the same time in between; of very many a
+  # random part.
 
   alias JidoCode.Tools.Introspection.{At, Bounded}
 
@@ -78,7 +79,7 @@ defmodule JidoCode.Tools.Introspection.Ranking do
 
   defp twice(question, budget_ms, state) do
     started = now()
-    parts = question |> parts() |> Stream.take(div(@most_twice, @part))
+    parts = question |> parts() |> sample(state.total)
 
     first =
       each(
@@ -96,6 +97,10 @@ defmodule JidoCode.Tools.Introspection.Ranking do
     # Who was looked at a first time is looked at a second time, whatever that takes within reason.
     first |> Enum.reverse() |> each(state, 2 * budget_ms, question, work, &ranked(&1, &2, question))
   end
+
+  # Every process where that is not too much, and otherwise parts from all over the runtime's table.
+  defp sample(parts, total) when total <= @most_twice, do: parts
+  defp sample(parts, total), do: Stream.filter(parts, fn _part -> :rand.uniform() * total < @most_twice end)
 
   defp growth(question, first) do
     before = Map.new(first)

@@ -266,7 +266,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ListProcesses do
       [
         if(shown == [], do: nothing(ranking, args)),
         if(ranking.seen < ranking.total * 0.99,
-          do: "Time was up after #{ranking.seen} of #{ranking.total} processes: others may have more."
+          do: "Only #{ranking.seen} of #{ranking.total} processes were looked at: others may have more."
         ),
         if(ranking.silent > 0, do: "#{ranking.silent} processes did not let themselves be looked at."),
         others(ranking.others, scope)
