@@ -127,6 +127,21 @@ fn what_was_found_once_is_found_everywhere() {
 }
 
 #[test]
+fn settings_of_a_registry_and_generated_passwords() {
+    redacts(
+        "{\"//registry.acme.test/:_authToken\":\"§0b7c5e3a-9f0e-4c1b-8d57-1f2a3b4c5d6e§\",\"a\":1}",
+    );
+    redacts(
+        "{\"mode\":\"managed\",\"type\": \"random_password\",\"name\":\"db\",\"instances\":[{\"attributes\":\
+         {\"id\":\"none\",\"length\":16,\"result\":\n \"§x7Kp2mQ9vL4tZw§\"}}]}",
+    );
+    stays(
+        "{\"type\":\"random_password\",\"name\":\"db\"},{\"mode\":\"data\",\"result\":\"winter62\"}",
+    );
+    stays("{\"type\":\"random_pet\",\"attributes\":{\"result\":\"brave-winter62\"}}");
+}
+
+#[test]
 fn members_stay_apart() {
     let end = concat!("-----END PRIV", "ATE KEY-----");
     // Two members before the end of a key were taken for its body, and became one.

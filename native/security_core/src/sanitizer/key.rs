@@ -82,7 +82,9 @@ fn judge(
 ) {
     let text = scan.text;
     if class >= KeyClass::Token
-        && (statement::told(scan, &key, class) || assertion::sides(scan, &key, class))
+        && (statement::told(scan, &key, class)
+            || assertion::sides(scan, &key, class)
+            || statement::generated(scan, &key, class))
     {
         return;
     }
@@ -143,7 +145,8 @@ fn read<'t>(scan: &mut Scan<'t>, at: usize) -> Option<(Key<'t>, usize)> {
     }
     // `'$write_key'`: the dollar sign is no part of the name.
     let dollar = start > 1 && text[start - 1] == b'$' && matches!(text[start - 2], b'"' | b'\'');
-    let quote = Quote::ending_at(text, start - usize::from(dollar) - joined);
+    let before = start - usize::from(dollar) - joined;
+    let quote = Quote::ending_at(text, before - scope(&text[..before]));
     let key = Key {
         name: &text[start..end],
         start,
@@ -153,6 +156,20 @@ fn read<'t>(scan: &mut Scan<'t>, at: usize) -> Option<(Key<'t>, usize)> {
         atom: start > 0 && text[start - 1] == b':' && (start == 1 || !is(text[start - 2], ALNUM)),
     };
     Some((key, end))
+}
+
+/// The length of the address before a setting of one registry: `"//registry.example/:_authToken"`.
+fn scope(lead: &[u8]) -> usize {
+    let Some(address) = lead.strip_suffix(b"/:") else {
+        return 0;
+    };
+    let part = |&&b: &&u8| is(b, WORD | DOT | DASH | COLON) || matches!(b, b'/' | b'@');
+    let length = address.iter().rev().take(128).take_while(part).count();
+    if address[address.len() - length..].starts_with(b"//") {
+        length + 2
+    } else {
+        0
+    }
 }
 
 /// What the name says, with the word before it and the place in which it stands.

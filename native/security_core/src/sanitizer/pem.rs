@@ -152,7 +152,7 @@ fn armour_end(scan: &mut Scan, from: usize) -> usize {
         }
         let far = limit.min(at + MAX_LINE);
         if quote <= at {
-            quote = next_quote(text, at, limit);
+            quote = next_quote(scan, at, limit);
         }
         let mut stop = line_end(text, at, far.min(quote));
         // A header's text may be quoted: `Comment: "rsa-key"`.
@@ -218,9 +218,19 @@ fn armour_end(scan: &mut Scan, from: usize) -> usize {
     }
 }
 
-/// Where the next quotation mark stands, or the limit.
-fn next_quote(text: &[u8], at: usize, limit: usize) -> usize {
-    memchr::memchr3(b'"', b'\'', b'`', &text[at..limit]).map_or(limit, |offset| at + offset)
+/// Where the next quotation mark stands, or the limit. What was read for the armour before is not
+/// read again.
+fn next_quote(scan: &mut Scan, at: usize, limit: usize) -> usize {
+    let (from, none_before) = scan.quote_from;
+    let read = if (from..none_before).contains(&at) {
+        none_before
+    } else {
+        at
+    };
+    let near = scan.text.get(read..limit).unwrap_or_default();
+    let next = memchr::memchr3(b'"', b'\'', b'`', near).map_or(limit, |offset| read + offset);
+    scan.quote_from = (at, next.max(read));
+    next
 }
 
 /// Where in a line the END of an armour stands, if no string ends before it.

@@ -38,6 +38,8 @@ pub(crate) struct Scan<'t> {
     pub(crate) url_end: usize,
     /// Headers of tables before this were read.
     pub(crate) header_until: usize,
+    /// From where on there is no quotation mark, and up to where.
+    pub(crate) quote_from: (usize, usize),
     /// How far a list of names was looked for backwards, and what stands before the names there.
     pub(crate) names_from: Option<(usize, usize)>,
     /// Reused for decoded lists of codes.
@@ -85,6 +87,7 @@ impl<'t> Scan<'t> {
             encoded_until: 0,
             url_end: 0,
             header_until: 0,
+            quote_from: (0, 0),
             names_from: None,
             scratch: Vec::new(),
             budget: SMALL,

@@ -5,13 +5,15 @@ use super::cell;
 use super::columns::{classes, elements, run_end_of};
 use super::key::Key;
 use super::keys::KeyClass;
-use super::literal::skip_space;
+use super::literal::{Kind, marked, skip_space};
 use super::scan::Scan;
 use super::shape::*;
 
 /// How far the values may be from the names.
 const MAX_REACH: usize = 2048;
 const MAX_ROWS: usize = 1024;
+/// How much of a resource's state is read.
+const MAX_STATE: usize = 8192;
 
 /// A list of names starts at `open`: finds the values that belong to them.
 pub(super) fn columns(scan: &mut Scan, open: usize) {
@@ -280,6 +282,34 @@ fn results(scan: &mut Scan, open: usize, after: usize, classes: &[Option<KeyClas
         }
         at = skip_space(text, at + 1, 120);
     }
+}
+
+/// `"type": "random_password"` in a state of Terraform: what was generated is an attribute named
+/// `result`, before the next resource. Says whether the name is such a type.
+pub(super) fn generated(scan: &mut Scan, key: &Key, class: KeyClass) -> bool {
+    let text = scan.text;
+    let lead = line_lead(text, key.start, 32).trim_ascii_end();
+    if key.name != b"random_password"
+        || !lead.ends_with(b"\"")
+        || !lead.trim_ascii_start().contains(&b':')
+    {
+        return false;
+    }
+    let rest = &text[key.start..text.len().min(key.start + MAX_STATE)];
+    let resource = memchr::memmem::find(rest, b"\"mode\"").unwrap_or(rest.len());
+    scan.spend(2 * resource);
+    let rest = &rest[..resource];
+    for found in memchr::memmem::find_iter(rest, b"\"result\"") {
+        let colon = skip_space(text, key.start + found + b"\"result\"".len(), 8);
+        let value = skip_space(text, colon + 1, 8);
+        let literal = marked(text, value).filter(|l| matches!(l.kind, Kind::Quoted(_)));
+        if text.get(colon) == Some(&b':')
+            && let Some(literal) = literal
+        {
+            cell::judge(scan, class, literal.start, literal.end, true);
+        }
+    }
+    true
 }
 
 /// May [`told`] have something to say of this name?
