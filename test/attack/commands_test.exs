@@ -359,6 +359,21 @@ defmodule JidoCode.Tools.Attack.CommandsTest do
     end
   end
 
+  test "the word that lets other nodes in is not read", %{folders: folders, fence?: fence?} do
+    File.write!(Path.join(folders.home, ".erlang.cookie"), "home-secret")
+    word = Path.join(folders.home, ".erlang.cookie")
+
+    script =
+      "cat #{word}; cat ~/.erlang.cookie; cat /proc/[0-9]*/environ; tr '\\0' ' ' < /proc/#{System.pid()}/cmdline"
+
+    for mode <- modes() do
+      text = printed(run!(folders, mode, ["sh", "-c", script]))
+      refute text =~ "home-secret"
+      # A word given on the command line is hidden with the process.
+      if fence? and mode == :best_effort, do: refute(text =~ "beam.smp")
+    end
+  end
+
   test "the place for temporary files is bounded", %{folders: folders, fence?: fence?} do
     if fence? do
       [blocks, size] =

@@ -240,4 +240,111 @@ defmodule JidoCode.Tools.Attack.LinesTest do
     assert output!(context, "cat notes") =~ "one two"
     refute File.exists?(Path.join(root, "ran"))
   end
+
+  # Another spelling of a path outside, of a program that runs text, of git's folder, or of a variable that loads code.
+  @refused ~S"""
+  cat notes{,/../../outside/secret}
+  cat "../out"side/secret
+  cat $'../outside/secret'
+  X=../outside; cat $X/secret
+  cat ${X:-../outside/secret}
+  cat ${PWD%/*}/outside/secret
+  cat 0<../outside/secret
+  cat <<< "$(cat ../outside/secret)"
+  echo x >| ../outside/new
+  echo x &> ../outside/new
+  cp notes link/new
+  cd link && cat secret
+  ls /proc/1/root
+  cat notes > /dev/tcp/localhost/1
+  find . -fls ../outside/new
+  find . -name notes -execdir ./evil \;
+  sed -n 'w ../outside/new' notes
+  sed 's/one/two/w .git/hooks/pre-commit' notes
+  sed -f evil.sed notes
+  awk '{print > "../outside/new"}' notes
+  awk '{ print | "touch ran" }' notes
+  awk -f evil.awk notes
+  awk 'BEGIN { while ((getline l < "../outside/secret") > 0) print l }'
+  jq -n 'input' --rawfile x ../outside/secret
+  xargs -a ../outside/secret echo
+  tar cf a.tar --checkpoint=1 --checkpoint-action=exec='touch ran' notes
+  tar cf - --absolute-names /etc/passwd
+  ln notes .git/hooks/pre-commit
+  install -m 755 evil .git/hooks/pre-commit
+  dd if=evil of=.git/hooks/pre-commit
+  git apply --directory=.git/hooks change.patch
+  git -C .git config core.pager evil
+  git log --output=.git/hooks/pre-commit
+  git rebase -x 'touch ran' HEAD
+  git submodule foreach 'touch ran'
+  git bisect run ./evil
+  git archive --remote=ext::'touch ran' HEAD
+  env -S 'sh evil'
+  env --chdir=.. cat outside/secret
+  \sh evil
+  s"h" evil
+  /bin/s? evil
+  { sh evil; }
+  if true; then touch ran; fi
+  f() { touch ran; }; f
+  echo $((`touch ran`))
+  echo ${X:=$(touch ran)}
+  trap 'touch ran' EXIT
+  BASH_ENV=evil ls
+  export GIT_PAGER='touch ran' && git log
+  export HOME=. && git config -l
+  ERL_FLAGS='-eval halt()' mix compile
+  mix format --dot-formatter ../outside/secret
+  make SHELL=./evil x
+  make --eval='x:;touch ran' x
+  cargo --config 'build.rustc-wrapper="./evil"' build
+  elixir -S mix archive.install evil
+  """
+
+  # A program is given the name by another, so only the fence is left.
+  @held [
+    "cat l*k/secret",
+    "printf '../outside/secret' | xargs cat",
+    "echo ../outside/secret | xargs -d '\\n' head -n 1"
+  ]
+
+  test "nasty lines are refused, and those that are not reach nothing", %{context: context, root: root} do
+    outside = Path.join(Path.dirname(root), "outside-#{System.unique_integer([:positive])}")
+    Tree.write!(outside, %{"secret" => "outside-secret\n"})
+    on_exit(fn -> File.rm_rf!(outside) end)
+    File.ln_s!(outside, Path.join(root, "link"))
+
+    Tree.write!(root, %{
+      "evil" => "touch ran\n",
+      "evil.sed" => "1e touch ran\n",
+      "evil.awk" => "BEGIN { system(\"touch ran\") }\n"
+    })
+
+    File.chmod!(Path.join(root, "evil"), 0o755)
+    config = File.read!(Path.join(root, ".git/config"))
+    hooks = File.ls!(Path.join(root, ".git/hooks"))
+    spelled = &String.replace(&1, "../outside", "../" <> Path.basename(outside))
+
+    for line <- String.split(@refused, "\n", trim: true), line = spelled.(line) do
+      assert {:error, text} = run(context, line), line
+
+      assert text =~
+               ~r/not allowed|blocked|not run|must not be changed|Expected:|too many|leads outside|are expanded/,
+             line
+    end
+
+    for line <- @held, line = spelled.(line) do
+      # Only a wide list has them.
+      case run(context, line) do
+        {:ok, result} -> refute result["exit_code"] == 0 or result["stdout"] =~ "outside-secret", line
+        {:error, text} -> assert is_binary(text), line
+      end
+    end
+
+    refute File.exists?(Path.join(root, "ran"))
+    assert File.ls!(outside) == ["secret"]
+    assert File.read!(Path.join(root, ".git/config")) == config
+    assert File.ls!(Path.join(root, ".git/hooks")) == hooks
+  end
 end

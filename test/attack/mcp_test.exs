@@ -85,4 +85,64 @@ defmodule JidoCode.Tools.Attack.McpTest do
 
     McpClient.leave(client)
   end
+
+  # The folder of the socket, in a folder for temporary files of the test's own.
+  defp folders(base), do: base |> File.ls!() |> Enum.filter(&String.starts_with?(&1, "jido-mcp-held-"))
+
+  # A launcher that is killed as soon as it has made its folder. Where its VM was quicker there is none left, and the next one
+  # is tried.
+  defp killed_early(root, base, tries \\ 20) do
+    client =
+      McpClient.start!(root, ["--tier", "execute", "--no-start"], env: [{~c"TMPDIR", to_charlist(base)}])
+
+    wait_for(fn -> folders(base) != [] end)
+    {_, 0} = System.cmd("kill", ["-9", Integer.to_string(client.pid)])
+    wait_for(fn -> not alive?(client.pid) end)
+
+    case folders(base) do
+      [_ | _] = left -> left
+      [] when tries > 0 -> killed_early(root, base, tries - 1)
+    end
+  end
+
+  defp wait_for(look), do: look.() || (Process.sleep(1) && wait_for(look))
+
+  # A child that the killed one had not yet handed over to its program holds the lock until it does.
+  defp next_start(root, base, left, tries \\ 20) do
+    client =
+      McpClient.start!(root, ["--tier", "execute", "--no-start"], env: [{~c"TMPDIR", to_charlist(base)}])
+
+    McpClient.initialize(client)
+    McpClient.tool(client, "grep_search", %{"pattern" => "defmodule"})
+    stays = Enum.filter(folders(base), &(&1 in left))
+    McpClient.leave(client)
+    if stays != [] and tries > 0, do: next_start(root, base, left, tries - 1), else: stays
+  end
+
+  test "the folder of a launcher that is killed before its VM connects goes with the next start", context do
+    left = killed_early(context.root, context.outside)
+    assert next_start(context.root, context.outside, left) == []
+  end
+
+  test "code that a command left in the project reaches nothing when the launcher starts the VM again",
+       context do
+    %{root: root, outside: outside} = context
+    client = McpClient.start!(root, ["--tier", "execute"])
+    McpClient.initialize(client)
+
+    if context.fence? do
+      File.write!(Path.join(root, "lib/rr.ex"), """
+      File.write(#{inspect(Path.join(outside, "new"))}, "ran")
+      File.write(#{inspect(Path.join(root, ".git/hooks/pre-commit"))}, "ran")
+      File.write!(#{inspect(Path.join(root, "ran"))}, inspect(File.read(#{inspect(Path.join(outside, "secret"))})))
+      """)
+
+      assert {:ok, _text} = McpClient.tool(client, "restart_project")
+      assert File.read!(Path.join(root, "ran")) == "{:error, :enoent}"
+      assert File.ls!(outside) == ["secret"]
+      refute File.exists?(Path.join(root, ".git/hooks/pre-commit"))
+    end
+
+    McpClient.leave(client)
+  end
 end

@@ -1,8 +1,10 @@
 //! What this program and the tools' VM say to each other: JSON, each message behind its length in
 //! four bytes.
 
+use std::fs::{self, File};
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 use futures_util::{SinkExt, StreamExt};
 use rmcp::model::Tool;
@@ -18,6 +20,11 @@ use crate::consent::Said;
 const MAX_FRAME: usize = 64 * 1024 * 1024;
 /// A socket's path is shorter than this on every Unix.
 const MAX_PATH: usize = 100;
+/// What the names of folders begin with that are locked by their launchers. Versions that lock
+/// nothing gave other names.
+const PREFIX: &str = "jido-mcp-held-";
+/// The socket in such a folder.
+const SOCKET: &str = "s";
 
 /// To the VM.
 #[derive(Debug, Serialize)]
@@ -107,24 +114,33 @@ pub struct Listener {
     listener: UnixListener,
     // Goes, with the socket in it, when the VM has connected or is given up.
     folder: tempfile::TempDir,
+    /// The folder's lock, which the kernel lets go of however this program ends.
+    _held: File,
 }
 
 impl Listener {
     /// Listens in a folder that only this user may enter.
     pub fn new() -> io::Result<Listener> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("jido-mcp-");
-        let mut folder = builder.tempdir()?;
-        if folder.path().as_os_str().len() + 2 > MAX_PATH {
-            folder = builder.tempdir_in("/tmp")?;
-        }
-        let listener = UnixListener::bind(folder.path().join("s"))?;
-        Ok(Listener { listener, folder })
+        let base = std::env::temp_dir();
+        let longest = base.as_os_str().len() + PREFIX.len() + "/XXXXXX/".len() + SOCKET.len();
+        let base = if longest > MAX_PATH {
+            Path::new("/tmp")
+        } else {
+            &base
+        };
+        remove_leftovers(base);
+        let (folder, held) = make(base)?;
+        let listener = UnixListener::bind(folder.path().join(SOCKET))?;
+        Ok(Listener {
+            listener,
+            folder,
+            _held: held,
+        })
     }
 
     /// Where the VM connects to.
     pub fn path(&self) -> PathBuf {
-        self.folder.path().join("s")
+        self.folder.path().join(SOCKET)
     }
 
     /// The first connection of this user's.
@@ -135,6 +151,60 @@ impl Listener {
                 return Ok(Channel::over(stream));
             }
         }
+    }
+}
+
+/// A folder of this program's own, locked.
+fn make(base: &Path) -> io::Result<(tempfile::TempDir, File)> {
+    loop {
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(base)?;
+        // Another launcher may have taken it for a leftover before it was locked.
+        let held = match File::open(folder.path()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            opened => opened?,
+        };
+        held.lock()?;
+        if is_at(&held, folder.path())? {
+            return Ok((folder, held));
+        }
+    }
+}
+
+/// Removes the folders of launchers that were killed before their VM connected. What can't be
+/// looked at or removed is left: it is in nobody's way.
+fn remove_leftovers(base: &Path) {
+    let user = rustix::process::geteuid().as_raw();
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let ours = entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(PREFIX.as_bytes());
+        let own = |file: fs::Metadata| file.is_dir() && file.uid() == user;
+        if ours && entry.metadata().is_ok_and(own) {
+            let _ = remove_leftover(&path);
+        }
+    }
+}
+
+fn remove_leftover(path: &Path) -> io::Result<()> {
+    let folder = File::open(path)?;
+    if folder.try_lock().is_ok() && is_at(&folder, path)? {
+        match fs::remove_file(path.join(SOCKET)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => fs::remove_dir(path)?,
+        }
+    }
+    Ok(())
+}
+
+/// Whether the open folder is what a path leads to now.
+fn is_at(folder: &File, path: &Path) -> io::Result<bool> {
+    let own = folder.metadata()?;
+    match fs::symlink_metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (own.dev(), own.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -164,5 +234,36 @@ impl Channel {
     pub async fn next(&mut self) -> Option<io::Result<FromVm>> {
         let frame = self.framed.next().await?;
         Some(frame.and_then(|frame| serde_json::from_slice(&frame).map_err(io::Error::from)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_folder_that_nobody_holds_is_removed_and_others_stay() {
+        let base = tempfile::tempdir().unwrap();
+        let named = |name: &str| base.path().join(format!("{PREFIX}{name}"));
+        let (held, _lock) = make(base.path()).unwrap();
+        for name in ["left", "empty", "full"] {
+            fs::create_dir(named(name)).unwrap();
+        }
+        fs::write(named("left").join(SOCKET), "").unwrap();
+        // What is not a launcher's is not removed with it.
+        fs::write(named("full").join("other"), "").unwrap();
+        fs::write(named("file"), "").unwrap();
+        std::os::unix::fs::symlink(held.path(), named("link")).unwrap();
+        fs::create_dir(base.path().join("jido-mcp-older")).unwrap();
+        remove_leftovers(base.path());
+        for gone in ["left", "empty"] {
+            assert!(!named(gone).exists(), "{gone}");
+        }
+        for kept in ["full/other", "file", "link"] {
+            assert!(named(kept).exists(), "{kept}");
+        }
+        assert!(held.path().exists());
+        assert!(base.path().join("jido-mcp-older").exists());
     }
 }
