@@ -142,6 +142,13 @@ fn settings_of_a_registry_and_generated_passwords() {
 }
 
 #[test]
+fn a_text_that_ends_before_the_second_value() {
+    for glue in [" to ", " or ", " and ", " -> "] {
+        redacts(&format!("the password is §hunter22§{glue}"));
+    }
+}
+
+#[test]
 fn members_stay_apart() {
     let end = concat!("-----END PRIV", "ATE KEY-----");
     // Two members before the end of a key were taken for its body, and became one.

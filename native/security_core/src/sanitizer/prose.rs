@@ -250,7 +250,8 @@ fn candidate(scan: &mut Scan, key: &Key, class: KeyClass, at: usize, said: bool)
     let text = scan.text;
     // As a verb: "pass `x` to …".
     let verb = key.name.eq_ignore_ascii_case(b"pass");
-    if verb && !said {
+    // A text may be cut off right behind "from one to ".
+    if verb && !said || at >= text.len() {
         return at;
     }
     let bracket = usize::from(text[at] == b'(' && !said);
