@@ -83,6 +83,18 @@ defmodule JidoCode.Tools.Attack.MachinesTest do
     assert narrow =~ "The narrow list is in force"
   end
 
+  test "where the library does not run, a refusal says so and blames no tier" do
+    code = """
+    context = %{session_id: "s", granted_tier: :execute, project_root: "/"}
+    {:error, text} = JidoCode.Tools.SecureExecutor.call("mix_task", %{"task" => "compile"}, context)
+    IO.puts(text)
+    """
+
+    {text, 0} = System.cmd("elixir", own_code() ++ ["-e", code], stderr_to_stdout: true)
+    assert text =~ "does not run in this VM"
+    refute text =~ ~r/tier|Permission/
+  end
+
   test "as an ordinary user, and with no home", %{fence?: fence?, root?: root?} do
     if fence? and root? do
       user = ~w(setpriv --reuid=65534 --regid=65534 --clear-groups env -u HOME)

@@ -145,4 +145,20 @@ defmodule JidoCode.Tools.Attack.McpTest do
 
     McpClient.leave(client)
   end
+
+  test "a second request with the id of one that runs is answered, and so is the first", %{root: root} do
+    client = McpClient.start!(root, ["--tier", "execute", "--no-start"])
+    McpClient.initialize(client)
+
+    call =
+      ~s({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"grep_search","arguments":{"pattern":"Sample"}}})
+
+    # In one piece, so that the second is read before any VM could answer the first.
+    McpClient.write(client, call <> "\n" <> call)
+    assert %{"error" => %{"message" => text}} = McpClient.await(client, 7)
+    assert text =~ "has no answer yet"
+    assert %{"result" => %{"content" => [%{"text" => found}]}} = McpClient.await(client, 7)
+    assert found =~ "lib/sample.ex"
+    McpClient.leave(client)
+  end
 end
