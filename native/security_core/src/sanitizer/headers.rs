@@ -91,42 +91,10 @@ pub(super) fn authorization(
     }
     let (start, end) = header_text(text, from);
     scan.spend(2 * (end - start) + 64);
-    let value = &text[start..end];
-    let word = run_end(value, 0, ALNUM | DASH);
-    let scheme = &value[..word];
-    if SCHEMES.iter().any(|s| scheme.eq_ignore_ascii_case(s))
-        && value
-            .get(word)
-            .is_some_and(|&b| b == b' ' || b == b'+' || b == b'%')
-    {
-        let rest = skip_blanks(
-            text,
-            start + word + usize::from(value[word] != b'%') + 3 * usize::from(value[word] == b'%'),
-            8,
-        );
-        if rest >= end {
-            return;
-        }
-        if parameters(scan, rest) {
-            return;
-        }
-        let stop = rest
-            + text[rest..end]
-                .iter()
-                .position(|&b| b == b' ' || b == b',' || b == b')')
-                .unwrap_or(end - rest);
-        let credentials = &*without(&text[rest..stop]);
-        let word = all(credentials, L | EQ) && surprise(credentials) < 20;
-        if credentials.len() >= 4
-            && !word
-            && !is_placeholder(credentials)
-            && !code_like(credentials)
-        {
-            scan.add(rest, stop, Rule::Bearer, 1);
-            scan.value_until = stop;
-        }
+    if behind_scheme(scan, start, end) {
         return;
     }
+    let value = &text[start..end];
     // Under a quoted name a value without marks is a number or a word of JSON.
     let quoted = start > from;
     if !quoted && key.quote.is_some() && is_at(text, from, D | DASH) {
@@ -157,6 +125,36 @@ pub(super) fn authorization(
         scan.add(start, start + value.trim_ascii_end().len(), Rule::Secret, 1);
         scan.value_until = end;
     }
+}
+
+/// The credentials behind the name of a scheme. Says whether a scheme is named at all.
+fn behind_scheme(scan: &mut Scan, start: usize, end: usize) -> bool {
+    let text = scan.text;
+    let value = &text[start..end];
+    let word = run_end(value, 0, ALNUM | DASH);
+    let scheme = &value[..word];
+    let named = SCHEMES.iter().any(|s| scheme.eq_ignore_ascii_case(s));
+    let Some(&mark @ (b' ' | b'+' | b'%')) = value.get(word).filter(|_| named) else {
+        return false;
+    };
+    // A space may stand as its two digits behind a percent sign.
+    let mark = if mark == b'%' { 3 } else { 1 };
+    let rest = skip_blanks(text, start + word + mark, 8);
+    if rest >= end || parameters(scan, rest) {
+        return true;
+    }
+    let stop = rest
+        + text[rest..end]
+            .iter()
+            .position(|&b| b == b' ' || b == b',' || b == b')')
+            .unwrap_or(end - rest);
+    let credentials = &*without(&text[rest..stop]);
+    let word = all(credentials, L | EQ) && surprise(credentials) < 20;
+    if credentials.len() >= 4 && !word && !is_placeholder(credentials) && !code_like(credentials) {
+        scan.add(rest, stop, Rule::Bearer, 1);
+        scan.value_until = stop;
+    }
+    true
 }
 
 /// Digest and signature schemes carry parameters: the proof among them goes, the rest stays. Says
