@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Component, Path, PathBuf};
 
@@ -50,7 +50,7 @@ pub fn submodules(git: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn read(mut file: impl Read, digest: usize, found: &mut Vec<PathBuf>) -> Option<()> {
+fn read(mut file: impl BufRead, digest: usize, found: &mut Vec<PathBuf>) -> Option<()> {
     let [signature, version, entries] = [word(&mut file)?, word(&mut file)?, word(&mut file)?];
     if signature != u32::from_be_bytes(*b"DIRC") || !(2..=4).contains(&version) {
         return None;
@@ -76,10 +76,10 @@ fn read(mut file: impl Read, digest: usize, found: &mut Vec<PathBuf>) -> Option<
             // Of one to eight zeros the first has been read.
             skip(&mut file, 7 - length % 8)?;
         }
-        let path = PathBuf::from(OsString::from_vec(name.clone()));
-        let plain = |part| matches!(part, Component::Normal(_));
-        if mode & KIND == COMMIT && path.components().all(plain) {
-            found.push(path);
+        if mode & KIND == COMMIT {
+            let path = PathBuf::from(OsString::from_vec(name.clone()));
+            let plain = |part| matches!(part, Component::Normal(_));
+            found.extend(path.components().all(plain).then_some(path));
         }
     }
     Some(())
@@ -99,20 +99,24 @@ fn half(file: &mut impl Read) -> Option<u16> {
     bytes(file).map(u16::from_be_bytes)
 }
 
-fn skip(file: &mut impl Read, count: usize) -> Option<()> {
-    (0..count).try_for_each(|_| bytes::<1>(file).map(drop))
+fn skip(file: &mut impl BufRead, mut count: usize) -> Option<()> {
+    while count > 0 {
+        let there = file.fill_buf().ok()?.len().min(count);
+        if there == 0 {
+            return None;
+        }
+        file.consume(there);
+        count -= there;
+    }
+    Some(())
 }
 
 /// Up to a zero, added to what is there.
-fn text(file: &mut impl Read, text: &mut Vec<u8>) -> Option<()> {
-    const LONGEST: usize = 1 << 16;
-    while text.len() < LONGEST {
-        match bytes(file)? {
-            [0] => return Some(()),
-            [byte] => text.push(byte),
-        }
-    }
-    None
+fn text(file: &mut impl BufRead, text: &mut Vec<u8>) -> Option<()> {
+    const LONGEST: u64 = 1 << 16;
+    file.take(LONGEST).read_until(0, text).ok()?;
+    // Names that shrink to nothing and grow again stay as short.
+    (text.pop() == Some(0) && text.len() as u64 <= LONGEST).then_some(())
 }
 
 /// Seven bits a byte, the highest first; each byte but the last adds one.
