@@ -232,12 +232,14 @@ pub(crate) fn auth(scan: &mut Scan, at: usize) {
     if !typed || text.get(at + 4) != Some(&b' ') {
         return;
     }
-    let line = &text[at + 5..text.len().min(at + 205)];
-    let line = &line[..line
-        .iter()
-        .position(|&b| matches!(b, b'\n' | b'\r'))
-        .unwrap_or(line.len())];
-    scan.spend(2 * line.len());
+    let line = &text[at + 5..text.len().min(at + 5 + MAX_LINE)];
+    let end = line.iter().position(|&b| matches!(b, b'\n' | b'\r'));
+    scan.spend(2 * end.unwrap_or(line.len()));
+    // Of a line that goes on and on a piece would go at each look.
+    let Some(end) = end.or((at + 5 + line.len() == text.len()).then_some(line.len())) else {
+        return;
+    };
+    let line = &line[..end];
     let mut words = line.split(|&b| b == b' ').filter(|word| !word.is_empty());
     let last = match (words.next(), words.next(), words.next()) {
         (Some(_), Some(password), None) => password,

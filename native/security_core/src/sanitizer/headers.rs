@@ -108,6 +108,7 @@ pub(super) fn authorization(
     } else {
         let literal = bare(text, from, Until::Punctuation);
         let value = &text[from..literal.end];
+        scan.spend(8 * value.len());
         let place = Place {
             tight,
             data: true,

@@ -8,7 +8,7 @@ use super::keys::KeyClass;
 use super::literal::{Kind, Literal, Quote, Until, bare, marked, skip_blanks, skip_space};
 use super::scan::Scan;
 use super::shape::*;
-use super::value::secret;
+use super::value::{JUDGED, secret};
 
 /// So much of a container is read.
 const MAX_REACH: usize = 4096;
@@ -161,8 +161,8 @@ fn walk(scan: &mut Scan, key: &Key, class: KeyClass, from: usize, close: Close) 
             };
             continue;
         };
-        scan.spend(128);
         let (start, end) = (literal.start, literal.end);
+        scan.spend(128 + JUDGED / 2 * (end - start));
         if is_member(
             key,
             class,

@@ -23,10 +23,10 @@ pub(crate) fn family(scan: &mut Scan, start: usize, index: u16) {
     let near = body_end(text, from, family, &mut body);
     scan.spend(2 * (near - from));
     let known = trimmed(&body);
-    let digest = prefix == b"u+" && run_end_capped(text, start, STD64, 64) - start > 24;
+    let digest = || prefix == b"u+" && run_end_capped(text, start, STD64, 64) - start > 24;
     let token = known.len() >= family.min
         && !is_x(known)
-        && !digest
+        && !digest()
         && !starts_ci(known, b"your")
         && !starts_ci(known, b"example")
         && (family.check)(known)

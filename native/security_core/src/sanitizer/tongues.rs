@@ -7,6 +7,7 @@ use super::prefilter::Piece;
 use super::prose;
 use super::scan::Scan;
 use super::shape::{WORD, is};
+use std::sync::LazyLock;
 
 /// A word in small letters, and the piece of it that the prefilter looks for.
 struct Name {
@@ -63,33 +64,40 @@ pub(crate) fn pieces(mut add: impl FnMut(&dyn Fn(u16) -> Piece)) {
 
 /// Is this what a password is called somewhere?
 pub(crate) fn is_password(name: &[u8]) -> bool {
-    NAMES.iter().any(|known| reads(name, known.word))
+    name_at(|_| Some(name)).is_some()
 }
 
-/// Does `text` read as `word`, whatever the case there?
-fn reads(text: &[u8], word: &str) -> bool {
-    // Most texts differ in a letter that needs no decoding.
-    let alike = |(a, b): (&u8, u8)| match b {
-        0x80.. => *a >= 0x80,
-        _ => a.eq_ignore_ascii_case(&b),
+/// The names in capitals.
+static CAPITALS: LazyLock<Vec<String>> =
+    LazyLock::new(|| NAMES.iter().map(|name| name.word.to_uppercase()).collect());
+
+/// The name that `text` reads as at some place, whatever the case there. Bytes are compared, not
+/// letters: hostile text has many that begin alike.
+fn name_at<'t>(at: impl Fn(&Name) -> Option<&'t [u8]>) -> Option<&'static Name> {
+    let reads = |(name, capitals): &(&'static Name, &String)| {
+        at(name).is_some_and(|found| {
+            let cases = name.word.bytes().zip(capitals.bytes());
+            let alike =
+                |(byte, (small, capital)): (&u8, (u8, u8))| *byte == small || *byte == capital;
+            found.len() == name.word.len() && found.iter().zip(cases).all(alike)
+        })
     };
-    text.len() == word.len()
-        && text.iter().zip(word.bytes()).all(alike)
-        && std::str::from_utf8(text)
-            .is_ok_and(|text| text.chars().flat_map(char::to_lowercase).eq(word.chars()))
+    NAMES
+        .iter()
+        .zip(CAPITALS.iter())
+        .find(reads)
+        .map(|(name, _)| name)
 }
 
 /// A piece of a name stands at `at`: reads the name, what follows it, and the value.
 pub(crate) fn named(scan: &mut Scan, at: usize) {
     let text = scan.text;
-    let here = |name: &&Name| {
-        let start = at.checked_sub(name.offset);
-        start
-            .and_then(|start| text.get(start..start + name.word.len()))
-            .is_some_and(|found| reads(found, name.word))
-    };
     scan.spend(32);
-    let Some(name) = NAMES.iter().find(here) else {
+    let name = name_at(|name| {
+        let start = at.checked_sub(name.offset)?;
+        text.get(start..start + name.word.len())
+    });
+    let Some(name) = name else {
         return;
     };
     let (start, end) = (at - name.offset, at - name.offset + name.word.len());

@@ -45,6 +45,19 @@ impl View {
         )
     }
 
+    /// Where in the view a place of the original stands, or what comes behind it.
+    pub(crate) fn shown(&self, at: usize) -> usize {
+        let next = self
+            .stretches
+            .partition_point(|&(_, original)| original <= at);
+        let (view, original) = self.stretches[next.saturating_sub(1)];
+        let end = self
+            .stretches
+            .get(next)
+            .map_or(self.text.len(), |&(view, _)| view);
+        (view + (at - original)).min(end)
+    }
+
     fn position(&self, at: usize) -> usize {
         let stretch = self
             .stretches
@@ -177,6 +190,8 @@ mod tests {
         assert_eq!(view.text, b"abc de");
         let (start, end) = view.origin(1, 3);
         assert_eq!(&original[start..end], "b\u{200b}c".as_bytes());
+        let places = [0, 3, 4, 8, 9, 10, 12, 13, original.len() - 1];
+        assert_eq!(places.map(|at| view.shown(at)), [0, 0, 1, 1, 1, 2, 2, 2, 5]);
         let (start, end) = view.origin(5, 6);
         assert_eq!((&original[start..end], end), (&b"e"[..], original.len()));
     }
