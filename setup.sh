@@ -69,6 +69,7 @@ if [ "${1:-}" = test ]; then
     has_luerl || install_packages erlang-luerl
     # The fuzz targets' own runtime is C++.
     command -v c++ >/dev/null 2>&1 || install_packages g++
+    command -v make >/dev/null 2>&1 || install_packages make
     command -v rg >/dev/null 2>&1 || install_packages ripgrep
     cargo fmt --version >/dev/null 2>&1 || install_packages rustfmt-web
     cargo clippy --version >/dev/null 2>&1 || install_packages rust-web-clippy

@@ -97,8 +97,7 @@ defmodule JidoCode.Tools.Attack.MachinesTest do
 
   test "as an ordinary user, and with no home", %{fence?: fence?, root?: root?} do
     if fence? and root? do
-      user = ~w(setpriv --reuid=65534 --regid=65534 --clear-groups env -u HOME)
-      assert [whole, whole] = evaluate(user, @run)
+      assert [whole, whole] = evaluate_as_nobody([], @run)
       assert {"whole", [], "65534\nread\n", 0} = whole
     end
   end
@@ -138,8 +137,7 @@ defmodule JidoCode.Tools.Attack.MachinesTest do
   test "with Landlock alone an ordinary user's command reaches no other process of that user, and no socket without network",
        %{root?: root?} do
     if root? do
-      user = ~w(setpriv --reuid=65534 --regid=65534 --clear-groups)
-      assert {true, answers} = evaluate(~w(unshare --fork --pid --mount-proc --kill-child) ++ user, @reach)
+      assert {true, answers} = evaluate_as_nobody(~w(unshare --fork --pid --mount-proc --kill-child), @reach)
       assert answers == List.duplicate("PermissionError", 5)
     end
   end
@@ -271,8 +269,7 @@ defmodule JidoCode.Tools.Attack.MachinesTest do
       link = Path.join(folders.project, "by link")
       File.ln_s!(plain, link)
       {_, 0} = System.cmd("chown", ["-R", "65534:65534", Path.dirname(folders.project)])
-      user = ~w(setpriv --reuid=65534 --regid=65534 --clear-groups env -u HOME)
-      works!(evaluate(user, @work, [{"PROJECT", link}]), "whole")
+      works!(evaluate_as_nobody([], @work, [{"PROJECT", link}]), "whole")
     end
   end
 

@@ -94,13 +94,32 @@ defmodule JidoCode.Tools.Test.Attack do
 
   @doc "Evaluates in a VM of its own, started by the given words; the code's value comes back."
   @spec evaluate([String.t()], String.t(), [{String.t(), String.t()}]) :: term()
-  def evaluate(words, code, env \\ []) do
+  def evaluate(words, code, env \\ []), do: evaluate(words, own_code(), code, env)
+
+  @doc """
+  As `evaluate/3`, as an ordinary user without a home, behind the given words. This project may lie where only its owner comes, so
+  that user has a copy of the library.
+  """
+  @spec evaluate_as_nobody([String.t()], String.t(), [{String.t(), String.t()}]) :: term()
+  def evaluate_as_nobody(words, code, env \\ []) do
+    copy = Path.join(System.tmp_dir!(), "jido-copy-#{System.pid()}-#{System.unique_integer([:positive])}")
+    on_exit(fn -> File.rm_rf!(copy) end)
+    File.mkdir_p!(copy)
+    # With what its links lead to.
+    {_, 0} = System.cmd("cp", ["-rL", Application.app_dir(:jido_code_tools), copy])
+    {_, 0} = System.cmd("chmod", ["-R", "a+rX", copy])
+    paths = Enum.flat_map(~w(ebin consolidated), &["-pa", Path.join([copy, "jido_code_tools", &1])])
+    nobody = ~w(setpriv --reuid=65534 --regid=65534 --clear-groups env -u HOME)
+    evaluate(words ++ nobody, paths, code, env)
+  end
+
+  defp evaluate(words, paths, code, env) do
     code =
       started(
         ~s|value = (fn -> #{code} end).(); IO.puts("value:" <> Base.encode64(:erlang.term_to_binary(value)))|
       )
 
-    [program | arguments] = words ++ ["elixir"] ++ own_code() ++ ["-e", code]
+    [program | arguments] = words ++ ["elixir"] ++ paths ++ ["-e", code]
     {text, 0} = System.cmd(program, arguments, stderr_to_stdout: true, cd: "/", env: env)
     [_, value] = Regex.run(~r/value:(\S+)/, text)
     value |> Base.decode64!() |> :erlang.binary_to_term()
