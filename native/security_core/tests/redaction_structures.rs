@@ -158,6 +158,9 @@ fn members_stay_apart() {
     // The next member's name was taken for the value.
     stays("{\"authorization\":\"115, password, value\",\"name\":\"x\"}");
     stays("{\"a\":\"115, passwordpassword115, value\", \"name\" : \"x\"}");
+    // A string that ends in a separator was taken for a name, and what stands behind it for the value.
+    stays("{\"credentials\":{\"user\":[\"a:\",1000000000000000]}}");
+    stays("{\"credentials\":{\"user\":[\"a=\",\n 17]}}");
 }
 
 #[test]

@@ -219,7 +219,8 @@ fn next_member(
 fn member(text: &[u8], at: usize, limit: usize, close: Close) -> Option<((usize, usize), Literal)> {
     let end = run_end_capped(&text[..limit], at, NAME, 64);
     let mut next = end;
-    if let Some((_, after)) = Quote::open(text, next) {
+    let closed = Quote::open(text, next);
+    if let Some((_, after)) = closed {
         next = after;
     }
     next = skip_blanks(text, next, 40);
@@ -231,6 +232,15 @@ fn member(text: &[u8], at: usize, limit: usize, close: Close) -> Option<((usize,
     };
     let value = skip_blanks(text, next, 40);
     if let Some(literal) = marked(text, value) {
+        // `["a:",1]`: a string that ends in a separator is closed there, and no value begins.
+        if closed.is_none()
+            && matches!(
+                text.get(literal.start),
+                None | Some(b',' | b']' | b'}' | b'\n' | b'\r')
+            )
+        {
+            return None;
+        }
         return matches!(literal.kind, Kind::Quoted(_)).then_some(((at, end), literal));
     }
     // Between braces a word without marks is code: to read it for every name would be slow.
