@@ -11,6 +11,7 @@ defmodule JidoCode.Tools.Test.Attack do
   alias JidoCode.Tools.Command
   alias JidoCode.Tools.Command.Output
   alias JidoCode.Tools.Project.Places
+  alias JidoCode.Tools.Test.Tree
 
   @doc "A whole fence, and what is left where there are no namespaces."
   @spec modes() :: [atom()]
@@ -20,7 +21,7 @@ defmodule JidoCode.Tools.Test.Attack do
   @spec folders!() :: %{project: String.t(), outside: String.t(), home: String.t()}
   def folders! do
     base = Path.join(System.tmp_dir!(), "jido-attack-#{System.pid()}-#{System.unique_integer([:positive])}")
-    on_exit(fn -> File.rm_rf!(base) end)
+    on_exit(fn -> Tree.remove!(base) end)
     folders = Map.new([:project, :outside, :home], &{&1, Path.join(base, Atom.to_string(&1))})
     for {_name, folder} <- folders, do: File.mkdir_p!(folder)
     File.write!(Path.join(folders.outside, "secret"), "outside-secret\n")
@@ -103,7 +104,7 @@ defmodule JidoCode.Tools.Test.Attack do
   @spec evaluate_as_nobody([String.t()], String.t(), [{String.t(), String.t()}]) :: term()
   def evaluate_as_nobody(words, code, env \\ []) do
     copy = Path.join(System.tmp_dir!(), "jido-copy-#{System.pid()}-#{System.unique_integer([:positive])}")
-    on_exit(fn -> File.rm_rf!(copy) end)
+    on_exit(fn -> Tree.remove!(copy) end)
     File.mkdir_p!(copy)
     # With what its links lead to.
     {_, 0} = System.cmd("cp", ["-rL", Application.app_dir(:jido_code_tools), copy])

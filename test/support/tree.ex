@@ -7,9 +7,20 @@ defmodule JidoCode.Tools.Test.Tree do
     parent = Path.join(System.tmp_dir!(), "jido-tree-#{System.pid()}-#{System.unique_integer([:positive])}")
     root = Path.join(parent, "project")
     File.mkdir_p!(root)
-    ExUnit.Callbacks.on_exit(fn -> File.rm_rf!(parent) end)
+    ExUnit.Callbacks.on_exit(fn -> remove!(parent) end)
     write!(root, files)
     root
+  end
+
+  @remove_ms 20_000
+
+  @doc "Removes a folder. A server that a test left ends its VM a moment later, which may still write there until then."
+  def remove!(folder, waited \\ 0) do
+    case File.rm_rf(folder) do
+      {:error, _reason, _file} when waited < @remove_ms -> Process.sleep(50) && remove!(folder, waited + 50)
+      {:error, reason, file} -> raise File.Error, reason: reason, action: "remove", path: file
+      {:ok, _removed} -> :ok
+    end
   end
 
   def write!(root, files) do
