@@ -56,6 +56,8 @@ defmodule JidoCode.Tools.Attack.SubmodulesTest do
       "git -C #{folder} -c user.name=A -c user.email=a@b commit -q --allow-empty -m x"
   end
 
+  defp script!(folders, mode, script), do: run!(folders, mode, ["sh", "-c", script])
+
   test "the attack works where nothing stops it" do
     folders = folders!()
     commit!(folders.project)
@@ -86,7 +88,7 @@ defmodule JidoCode.Tools.Attack.SubmodulesTest do
 
     in_each_mode(fn mode, folders ->
       for script <- scripts.(folders) do
-        run!(folders, mode, ["sh", "-c", script])
+        script!(folders, mode, script)
         refute runs?(folders), "#{mode}: #{script}"
         refute File.exists?(Path.join(folders.project, "vendor/own/.git/hooks/pre-commit"))
         refute File.exists?(Path.join(folders.project, ".git/modules/vendor/fetched/hooks/pre-commit"))
@@ -118,7 +120,7 @@ defmodule JidoCode.Tools.Attack.SubmodulesTest do
         hook = Path.join(module, "hooks/lib/common")
         File.mkdir_p!(Path.dirname(hook))
         File.write!(hook, "good")
-        run!(folders, mode, ["sh", "-c", "echo evil > vendor/#{name}/hooks/lib/common"])
+        script!(folders, mode, "echo evil > vendor/#{name}/hooks/lib/common")
         assert File.read!(hook) == "good", "#{mode}: #{name}"
       end
     end)
@@ -141,11 +143,11 @@ defmodule JidoCode.Tools.Attack.SubmodulesTest do
       git = Path.join(folders.project, ".git")
       File.rm_rf!(Path.join(git, "info"))
 
-      run!(folders, mode, [
-        "sh",
-        "-c",
+      script!(
+        folders,
+        mode,
         "ln -s ../other .git/commondir; ln -s ../other .git/config.worktree; ln -s ../.. .git/info; ln -s other attributes"
-      ])
+      )
 
       for name <- ["commondir", "config.worktree", "info/attributes"] do
         assert {:error, :enoent} = File.lstat(Path.join(git, name)), "#{mode}: #{name}"
@@ -161,11 +163,7 @@ defmodule JidoCode.Tools.Attack.SubmodulesTest do
       File.write!(Path.join(folders.project, "tools/hooks/pre-commit"), "good")
       File.ln_s!("../tools/hooks", hooks)
 
-      run!(folders, mode, [
-        "sh",
-        "-c",
-        "echo evil > tools/hooks/pre-commit; echo evil > tools/hooks/post-merge"
-      ])
+      script!(folders, mode, "echo evil > tools/hooks/pre-commit; echo evil > tools/hooks/post-merge")
 
       assert %{exit_code: 0} = run!(folders, mode, ["git", "status"])
 
