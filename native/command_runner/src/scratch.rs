@@ -4,7 +4,7 @@
 //! end. So a folder that nobody holds is a leftover of processes that were killed together, and the
 //! next session's folder is made only after such are removed ([`remove_leftovers`]).
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::fs::DirBuilder;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -43,15 +43,7 @@ impl Scratch {
     pub fn create(&mut self) -> io::Result<()> {
         loop {
             DirBuilder::new().mode(0o700).create(&self.path)?;
-            // A process that removes leftovers may have taken it for one before it was locked.
-            let folder = match open_folder(CWD, &self.path) {
-                Err(Errno::NOENT) => continue,
-                opened => opened?,
-            };
-            rustix::io::retry_on_intr(|| {
-                rustix::fs::flock(&folder, FlockOperation::LockExclusive)
-            })?;
-            if is_at(&folder, &self.path)? {
+            if let Some(folder) = hold(&self.path)? {
                 self.held = Some(Arc::new(folder));
                 return Ok(());
             }
@@ -97,27 +89,41 @@ impl Scratch {
 
 /// Removes the folders beside which nobody lives any more; told is how many there were.
 pub fn remove_leftovers(base: &Path) -> io::Result<usize> {
+    let removed = |(path, _held): &(PathBuf, OwnedFd)| Scratch::at(path.clone()).remove().is_ok();
+    Ok(leftovers(base, PREFIX)?.filter(removed).count())
+}
+
+/// Locks a folder that was just made, until what is returned is closed. `None` when a process that
+/// removes leftovers has taken it for one before.
+pub fn hold(path: &Path) -> io::Result<Option<OwnedFd>> {
+    let folder = match open_folder(CWD, path) {
+        Err(Errno::NOENT) => return Ok(None),
+        opened => opened?,
+    };
+    rustix::io::retry_on_intr(|| rustix::fs::flock(&folder, FlockOperation::LockExclusive))?;
+    Ok(is_at(&folder, path)?.then_some(folder))
+}
+
+/// This user's folders with names that begin so and that nobody holds, each held while it is looked
+/// at. What can't be looked at is left out.
+pub fn leftovers(
+    base: &Path,
+    prefix: &str,
+) -> io::Result<impl Iterator<Item = (PathBuf, OwnedFd)>> {
     let user = rustix::process::geteuid().as_raw();
-    let mut removed = 0;
-    for entry in std::fs::read_dir(base)?.flatten() {
-        let name = entry.file_name();
-        if !name.to_str().is_some_and(|name| name.starts_with(PREFIX)) {
-            continue;
-        }
-        let path = entry.path();
-        let Ok(folder) = open_folder(CWD, &path) else {
-            continue;
-        };
+    let named = move |name: &OsStr| name.as_encoded_bytes().starts_with(prefix.as_bytes());
+    let entries = std::fs::read_dir(base)?.flatten();
+    let paths = entries.filter(move |entry| named(&entry.file_name()));
+    Ok(paths.map(|entry| entry.path()).filter_map(move |path| {
+        let folder = open_folder(CWD, &path).ok()?;
         let own = rustix::fs::fstat(&folder).is_ok_and(|stat| stat.st_uid == user);
         let free = FlockOperation::NonBlockingLockExclusive;
         // One that another removed before the lock was had: its maker may have made it anew.
-        let left =
-            || rustix::fs::flock(&folder, free).is_ok() && is_at(&folder, &path).unwrap_or(false);
-        if own && left() && Scratch::at(path.clone()).remove().is_ok() {
-            removed += 1;
-        }
-    }
-    Ok(removed)
+        let left = own
+            && rustix::fs::flock(&folder, free).is_ok()
+            && is_at(&folder, &path).unwrap_or(false);
+        left.then_some((path, folder))
+    }))
 }
 
 /// Whether the open folder is what a path leads to now.

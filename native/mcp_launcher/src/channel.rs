@@ -1,11 +1,12 @@
 //! What this program and the tools' VM say to each other: JSON, each message behind its length in
 //! four bytes.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use command_runner::scratch;
 use futures_util::{SinkExt, StreamExt};
 use rmcp::model::Tool;
 use serde::{Deserialize, Serialize};
@@ -115,7 +116,7 @@ pub struct Listener {
     // Goes, with the socket in it, when the VM has connected or is given up.
     folder: tempfile::TempDir,
     /// The folder's lock, which the kernel lets go of however this program ends.
-    _held: File,
+    _held: OwnedFd,
 }
 
 impl Listener {
@@ -155,16 +156,10 @@ impl Listener {
 }
 
 /// A folder of this program's own, locked.
-fn make(base: &Path) -> io::Result<(tempfile::TempDir, File)> {
+fn make(base: &Path) -> io::Result<(tempfile::TempDir, OwnedFd)> {
     loop {
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(base)?;
-        // Another launcher may have taken it for a leftover before it was locked.
-        let held = match File::open(folder.path()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            opened => opened?,
-        };
-        held.lock()?;
-        if is_at(&held, folder.path())? {
+        if let Some(held) = scratch::hold(folder.path())? {
             return Ok((folder, held));
         }
     }
@@ -173,38 +168,14 @@ fn make(base: &Path) -> io::Result<(tempfile::TempDir, File)> {
 /// Removes the folders of launchers that were killed before their VM connected. What can't be
 /// looked at or removed is left: it is in nobody's way.
 fn remove_leftovers(base: &Path) {
-    let user = rustix::process::geteuid().as_raw();
-    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let ours = entry
-            .file_name()
-            .as_encoded_bytes()
-            .starts_with(PREFIX.as_bytes());
-        let own = |file: fs::Metadata| file.is_dir() && file.uid() == user;
-        if ours && entry.metadata().is_ok_and(own) {
-            let _ = remove_leftover(&path);
+    for (path, _held) in scratch::leftovers(base, PREFIX).into_iter().flatten() {
+        let gone = match fs::remove_file(path.join(SOCKET)) {
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+            Ok(()) => true,
+        };
+        if gone {
+            let _ = fs::remove_dir(path);
         }
-    }
-}
-
-fn remove_leftover(path: &Path) -> io::Result<()> {
-    let folder = File::open(path)?;
-    if folder.try_lock().is_ok() && is_at(&folder, path)? {
-        match fs::remove_file(path.join(SOCKET)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => fs::remove_dir(path)?,
-        }
-    }
-    Ok(())
-}
-
-/// Whether the open folder is what a path leads to now.
-fn is_at(folder: &File, path: &Path) -> io::Result<bool> {
-    let own = folder.metadata()?;
-    match fs::symlink_metadata(path) {
-        Ok(there) => Ok((there.dev(), there.ino()) == (own.dev(), own.ino())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
     }
 }
 
