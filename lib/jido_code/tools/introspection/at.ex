@@ -22,14 +22,31 @@ defmodule JidoCode.Tools.Introspection.At do
   def call(node, module, function, args, timeout) do
     :erpc.call(node, module, function, args, timeout)
   catch
-    :error, {:erpc, reason} -> raise Lost, node: node, reason: reason
     :error, {:exception, reason, _stacktrace} -> :erlang.error(reason)
     :exit, {:exception, reason} -> exit(reason)
+    kind, reason -> raise_failure(lost(kind, reason), {kind, reason, __STACKTRACE__}, node)
   end
+
+  defp raise_failure(nil, {kind, reason, stacktrace}, _node), do: :erlang.raise(kind, reason, stacktrace)
+  defp raise_failure(lost, _failure, node), do: raise(Lost, node: node, reason: lost)
+
+  @doc "Why no answer came, of what `:erpc.call/5` failed with; nil when the function itself failed."
+  @spec lost(:error | :exit | :throw, term()) :: :timeout | :noconnection | nil
+  def lost(:error, {:erpc, :timeout}), do: :timeout
+  def lost(:error, {:erpc, _noconnection}), do: :noconnection
+
+  # The answer that had arrived when this VM lost its name: a reference made under a name is another one under the next, so :erpc
+  # takes the answer for the reason of a kill.
+  def lost(:exit, {:signal, answer}) when is_tuple(answer) and is_reference(elem(answer, 0)),
+    do: :noconnection
+
+  def lost(_kind, _reason), do: nil
 
   @doc "Raises again what ended the work of a process that looked at another node, if it was that the node did not answer."
   @spec raise_lost(term()) :: :ok
-  def raise_lost({:crashed, {:shutdown, {:error, Lost}}}), do: raise(Lost, node: nil, reason: :noconnection)
+  def raise_lost({:crashed, {:shutdown, {:error, {Lost, reason}}}}),
+    do: raise(Lost, node: nil, reason: reason)
+
   def raise_lost(_other), do: :ok
 
   @doc "The attributes of a module that is loaded there, else an empty list. Looking loads nothing."

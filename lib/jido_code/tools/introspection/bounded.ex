@@ -131,6 +131,7 @@ defmodule JidoCode.Tools.Introspection.Bounded do
     end
   end
 
+  defp kind_of(%At.Lost{reason: reason}), do: {At.Lost, reason}
   defp kind_of(%module{}), do: module
   defp kind_of(reason) when is_atom(reason), do: reason
   defp kind_of(_reason), do: :other

@@ -2,6 +2,8 @@ defmodule JidoCode.Tools.Remote.RPC do
   @moduledoc false
   # A function on another node, and in words what went wrong there.
 
+  alias JidoCode.Tools.Introspection.At
+
   @type failure :: :timeout | :noconnection | :undefined | :crashed | atom()
 
   @doc "Runs it in a process of its own. What goes wrong there is neither logged nor raised here."
@@ -9,10 +11,8 @@ defmodule JidoCode.Tools.Remote.RPC do
   def call(node, module, function, args, timeout) do
     {:ok, :erpc.call(node, module, function, args, timeout)}
   catch
-    :error, {:erpc, :timeout} -> {:error, :timeout}
-    :error, {:erpc, _noconnection} -> {:error, :noconnection}
     :error, {:exception, :undef, [{^module, ^function, _args, _location} | _]} -> {:error, :undefined}
-    _kind, _reason -> {:error, :crashed}
+    kind, reason -> {:error, At.lost(kind, reason) || :crashed}
   end
 
   @spec explain(failure(), node()) :: String.t() | {:timeout, String.t()}
