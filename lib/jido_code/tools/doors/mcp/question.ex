@@ -4,7 +4,7 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
   # and with what reach. Composed of nothing that a model words but the call itself, which stands in it with every character
   # visible.
 
-  alias JidoCode.Tools.{Arguments, Call, Config, Deadline, Definition, JSON, Project, Workspace}
+  alias JidoCode.Tools.{Arguments, Call, Catalog, Config, Deadline, Definition, JSON, Project, Workspace}
 
   # Whoever reads must see all of it.
   @max_characters 2_000
@@ -34,7 +34,7 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
     #{indented(shown)}
 
     Folder: #{visible(what.folder)}
-    #{reach(what.reach)}
+    #{what.reach}
     Allow it?\
     """
   end
@@ -43,52 +43,64 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
     if Definition.offered?(call.tool), do: "#{call.name}, a tool of the project's own", else: call.name
   end
 
-  # Its handler is code of the project in the project's VM, whatever it says of itself.
-  defp subject(call, args) do
-    with {:ok, what} <- subject(call.name, args, call.context) do
-      if Definition.offered?(call.tool), do: command(what.shown, what.folder, :all), else: {:ok, what}
+  defp subject(%{tool: tool} = call, args) do
+    cond do
+      Catalog.own?(tool) -> subject(call.name, args, call)
+      # Its handler is code of the project in the project's VM, whatever it says of itself.
+      Definition.offered?(tool) -> plain(call, args, reached(:all))
+      true -> plain(call, args, by_hints(tool, :declared))
     end
   end
 
   defp indented(text), do: text |> String.split("\n") |> Enum.map_join("\n", &("  " <> &1))
 
-  defp subject(name, %{"command" => line} = args, context) when name in ["bash_execute", "bash_background"] do
-    with {:ok, judged} <- Project.Line.prepare(name, line, args["working_directory"], context, deadline()) do
+  defp subject(name, %{"command" => line} = args, call) when name in ["bash_execute", "bash_background"] do
+    with {:ok, judged} <-
+           Project.Line.prepare(name, line, args["working_directory"], call.context, deadline()) do
       options = judged.options
-      command(judged.shown, options[:cd], options[:network], options[:confinement])
+      what(judged.shown, options[:cd], reached(options[:network], options[:confinement]))
     end
   end
 
-  defp subject("mix_task", %{"task" => task} = args, context) do
+  defp subject("mix_task", %{"task" => task} = args, call) do
     env = args["env"] || "dev"
     arguments = args["args"] || []
 
-    with {:ok, root} <- Workspace.root(context),
+    with {:ok, root} <- Workspace.root(call.context),
          {:ok, facts} <- Project.Mix.facts(root, env, deadline()),
          :ok <- Project.Mix.approve(task, arguments, env, facts) do
-      command("MIX_ENV=#{env} " <> words(["mix", task | arguments]), root, Config.get(:mix_network))
+      what("MIX_ENV=#{env} " <> words(["mix", task | arguments]), root, reached(Config.get(:mix_network)))
     end
   end
 
-  defp subject("run_exunit", args, context) do
-    with {:ok, root} <- Workspace.root(context),
+  defp subject("run_exunit", args, call) do
+    with {:ok, root} <- Workspace.root(call.context),
          :ok <- inside(root, args["path"]) do
       {:ok, json} = JSON.encode(Map.drop(args, ["timeout"]))
-      command("mix test  " <> json, root, Config.get(:mix_network))
+      what("mix test  " <> json, root, reached(Config.get(:mix_network)))
     end
   end
 
-  defp subject(name, args, context) do
-    with {:ok, root} <- Workspace.root(context),
-         {:ok, json} <- JSON.encode(args) do
-      {:ok, %{shown: "#{name} #{json}", folder: root, reach: nil}}
+  # Compiling runs mix.exs and the project's macros, and starting runs the rest of it.
+  defp subject("restart_project", _args, call) do
+    with {:ok, root} <- Workspace.root(call.context) do
+      what("end the project's VM, compile the project, and start it anew", root, reached(:all))
     end
   end
 
-  defp command(shown, folder, network, confinement \\ Config.get(:command_confinement)) do
-    reach = %{network: network, confinement: confinement}
-    {:ok, %{shown: shown, folder: folder, reach: reach}}
+  defp subject("kill_shell", args, call) do
+    plain(call, args, "It ends that background shell with everything that it started, and writes nothing.")
   end
+
+  defp subject(_name, args, call), do: plain(call, args, by_hints(call.tool, :own))
+
+  defp plain(call, args, reach) do
+    with {:ok, root} <- Workspace.root(call.context),
+         {:ok, json} <- JSON.encode(args),
+         do: what("#{call.name} #{json}", root, reach)
+  end
+
+  defp what(shown, folder, reach), do: {:ok, %{shown: shown, folder: folder, reach: reach}}
 
   defp inside(_root, nil), do: :ok
 
@@ -101,12 +113,16 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
 
   defp deadline, do: Deadline.new(nil, @time_ms, @time_ms)
 
-  defp reach(nil), do: "It runs no command and writes nothing."
+  defp by_hints(%{hints: %{read_only: true}}, :own), do: "It runs no command and writes nothing."
+  defp by_hints(%{hints: %{read_only: true}}, :declared), do: "It says of itself that it changes nothing."
+  defp by_hints(%{hints: _hints}, _whose), do: "It may run commands, and change what it reaches."
 
-  defp reach(%{network: network, confinement: confinement}) do
+  defp reached(network, confinement) do
     "It may write the project and the caches of its build tools; network: #{network(network)}; confined by the kernel: " <>
       confined(confinement) <> "."
   end
+
+  defp reached(network), do: reached(network, Config.get(:command_confinement))
 
   defp network(:none), do: "none"
   defp network(:all), do: "all"
