@@ -18,6 +18,8 @@ defmodule Mix.Tasks.Jido.Doctor do
   def run(_argv) do
     Console.quietly(fn ->
       Mix.Task.run("app.config")
+      # No call is made here.
+      Application.put_env(:jido_code_tools, :audit_file, nil, persistent: true)
       {:ok, _started} = Application.ensure_all_started(:jido_code_tools)
     end)
 

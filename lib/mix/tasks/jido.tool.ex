@@ -80,7 +80,7 @@ defmodule Mix.Tasks.Jido.Tool do
 
   defp list(opts) do
     # The library's own application knows the tools; the project need not run.
-    start(Keyword.put(opts, :start, false))
+    start(Keyword.merge(opts, start: false, trail: false))
 
     for definition <- Catalog.all() do
       if opts[:json], do: print_json(described(definition)), else: print_described(definition)
@@ -139,6 +139,7 @@ defmodule Mix.Tasks.Jido.Tool do
           do: Application.put_env(:jido_code_tools, key, value, persistent: true)
 
       Mix.Task.run(if(SessionOptions.start?(opts), do: "app.start", else: "app.config"))
+      if opts[:trail] == false, do: Application.put_env(:jido_code_tools, :audit_file, nil, persistent: true)
       {:ok, _started} = Application.ensure_all_started(:jido_code_tools)
       Places.take_path_dependencies(File.cwd!())
     end)

@@ -169,6 +169,15 @@ fn audit_verify_trail<'a>(env: Env<'a>, path: Binary<'a>, key: Binary<'a>) -> Ni
     })
 }
 
+/// The file that entries are written to as well, or `nil`.
+#[rustler::nif]
+fn audit_file<'a>(env: Env<'a>, core: ResourceArc<Core>) -> Term<'a> {
+    match core.audit.trail_path() {
+        Some(path) => bytes(env, path.as_os_str().as_bytes()),
+        None => atoms::nil().encode(env),
+    }
+}
+
 /// Changes how many entries are kept. Dirty: a smaller log frees what it loses.
 #[rustler::nif(schedule = "DirtyCpu")]
 fn audit_resize<'a>(env: Env<'a>, core: ResourceArc<Core>, capacity: usize) -> Term<'a> {

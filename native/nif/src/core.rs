@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use rustler::{Atom, Binary, Encoder, Env, NifMap, NifResult, Resource, ResourceArc, Term};
-use security_core::audit_log::{ArgsHasher, AuditLog};
+use security_core::audit_log::{ArgsHasher, AuditLog, TrailError};
 use security_core::clock::{Clock, ManualClock, SystemClock};
 use security_core::decision::Decider;
 use security_core::permissions::{GrantLimits, Policy, Tier};
@@ -159,7 +159,10 @@ fn build(settings: &Settings) -> Result<Core, (Atom, String)> {
             let path = Path::new(OsStr::from_bytes(path.as_slice()));
             let clock = Arc::clone(&clock);
             AuditLog::with_trail(capacity, &chain_key, clock, path, settings.audit_sync_each)
-                .map_err(|error| (atoms::trail(), error.to_string()))?
+                .map_err(|error| match error {
+                    TrailError::Taken => (atoms::taken(), error.to_string()),
+                    error => (atoms::trail(), error.to_string()),
+                })?
         }
     };
     Ok(Core {

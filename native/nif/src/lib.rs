@@ -65,6 +65,7 @@ mod atoms {
         over,
         unkept,
         trail,
+        taken,
         damaged,
         asc,
         desc,

@@ -24,6 +24,9 @@ defmodule JidoCode.Tools.Command.Environment do
   @refused_prefixes ~w(ERL_ ELIXIR_ RELEASE_ GIT_ LD_ DYLD_ NODE_OPTIONS PYTHON PERL5 RUBY BASH_ENV RIPGREP_)
   @refused_parts ~w(TOKEN SECRET PASSW PASSPHRASE CREDENTIAL COOKIE PRIVATE API_KEY ACCESS_KEY _DSN DATABASE_URL)
 
+  # No line of a command may set or remove it.
+  @mark "JIDO_COMMAND"
+
   @default_path "/usr/local/bin:/usr/bin:/bin"
 
   @doc """
@@ -45,9 +48,14 @@ defmodule JidoCode.Tools.Command.Environment do
     |> Map.update("PATH", @default_path, &path(&1, own["RELEASE_ROOT"]))
     |> Map.merge(%{"TERM" => "dumb", "TMPDIR" => temporary, "TMP" => temporary, "TEMP" => temporary})
     |> Map.merge(Map.new(additions))
+    |> Map.put(@mark, "1")
     |> Enum.reject(fn {_name, value} -> value == nil end)
     |> Enum.sort()
   end
+
+  @doc "Whether this VM was started by a tool's command."
+  @spec of_command?() :: boolean()
+  def of_command?, do: System.get_env(@mark) != nil
 
   defp configured, do: Config.get(:command_env)
 

@@ -2,7 +2,6 @@ defmodule JidoCode.Tools.Doors.Trail do
   @moduledoc false
   # What the audit trail says of a session as a whole: what its command line allowed, and the chain's head at its end.
 
-  alias JidoCode.Tools.Config
   alias JidoCode.Tools.Security.AuditLogger
 
   @doc "Records what the command line granted, an entry for the tier and one for each tool consented to."
@@ -19,7 +18,7 @@ defmodule JidoCode.Tools.Doors.Trail do
   """
   @spec finish() :: :ok
   def finish do
-    with file when is_binary(file) <- Config.get(:audit_file),
+    with file when is_binary(file) <- AuditLogger.file(),
          {:ok, %{head: head}} <- AuditLogger.verify() do
       IO.puts(:stderr, "audit trail #{file}: head #{head}")
     else

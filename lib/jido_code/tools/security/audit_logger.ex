@@ -122,6 +122,11 @@ defmodule JidoCode.Tools.Security.AuditLogger do
   @spec sync() :: :ok | {:error, String.t()}
   def sync, do: Native.audit_sync(Core.default())
 
+  @doc false
+  # The file that this VM writes: the configured one, or one beside it.
+  @spec file() :: Path.t() | nil
+  def file, do: Native.audit_file(Core.default())
+
   defp tell(session_id, tool, status, duration_us, id, opts) do
     if Keyword.get(opts, :emit_telemetry, true) do
       Telemetry.execute(

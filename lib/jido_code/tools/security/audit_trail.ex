@@ -46,6 +46,24 @@ defmodule JidoCode.Tools.Security.AuditTrail do
     end
   end
 
+  # Writers of one configured file at a time.
+  @writers 99
+
+  @doc """
+  Where an audit file's entries are written: in the file, or, while another VM writes that, in the first beside it that none
+  writes. Of nil, nowhere.
+
+      iex> JidoCode.Tools.Security.AuditTrail.places("/log/audit.jsonl") |> Enum.take(3)
+      ["/log/audit.jsonl", "/log/audit.2.jsonl", "/log/audit.3.jsonl"]
+  """
+  @spec places(Path.t() | nil) :: [Path.t() | nil]
+  def places(nil), do: [nil]
+
+  def places(file) do
+    extension = Path.extname(file)
+    [file | for(n <- 2..@writers, do: "#{Path.rootname(file, extension)}.#{n}#{extension}")]
+  end
+
   @doc "The entries from an offset on, and the offset behind the last whole line. What is not an entry is passed over."
   @spec read(Path.t(), non_neg_integer()) :: {:ok, [map()], non_neg_integer()} | {:error, String.t()}
   def read(path, offset), do: read(path, offset, [])

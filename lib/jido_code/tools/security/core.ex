@@ -6,7 +6,10 @@ defmodule JidoCode.Tools.Security.Core do
   # caller owns it. Tests make others, with a clock they move by hand, and pass them as the `:core` option.
 
   alias JidoCode.Tools.{Catalog, Config}
-  alias JidoCode.Tools.Security.{AuditKey, Native}
+  alias JidoCode.Tools.Command.Environment
+  alias JidoCode.Tools.Security.{AuditKey, AuditTrail, Native}
+
+  require Logger
 
   @opaque t :: reference()
 
@@ -34,14 +37,14 @@ defmodule JidoCode.Tools.Security.Core do
     # One log writes to the file: the library's own.
     config = if opts[:trail], do: Map.merge(config, trail()), else: config
 
-    case load_error() || Native.core_new(config) do
+    case load_error() || created(config) do
       {:ok, core} ->
         core
 
       {:error, {:config, message}} ->
         raise ArgumentError, "config :jido_code_tools, redaction rules and fields: #{message}"
 
-      {:error, {:trail, message}} ->
+      {:error, {kind, message}} when kind in [:trail, :taken] ->
         raise ArgumentError, "the audit file #{config.audit_file} can't be written: #{message}"
 
       {:error, {:rate, message}} ->
@@ -50,6 +53,22 @@ defmodule JidoCode.Tools.Security.Core do
       {:error, {_kind, message}} ->
         raise "the native core of jido_code_tools does not start: #{message}"
     end
+  end
+
+  # Each file has one writer, so that each is a whole chain of its own: who comes second writes beside the first.
+  defp created(%{audit_file: file} = config) do
+    Enum.reduce_while(AuditTrail.places(file), nil, fn place, _taken ->
+      case Native.core_new(%{config | audit_file: place}) do
+        {:error, {:taken, _message}} = taken ->
+          {:cont, taken}
+
+        created ->
+          if place != file,
+            do: Logger.warning("Another VM writes the audit file #{file}: this one writes #{place}")
+
+          {:halt, created}
+      end
+    end)
   end
 
   @doc "Reads the tiers, limits, unknown tier and the audit log's size from the configuration again."
@@ -89,9 +108,10 @@ defmodule JidoCode.Tools.Security.Core do
     }
   end
 
-  # The chain of a file goes on from one start to the next, so its key must be the same.
+  # The chain of a file goes on from one start to the next, so its key must be the same. A VM that a tool's command started, such
+  # as the one of a test run or the MCP server's project, has no file: the trail is whose command it is.
   defp trail do
-    case Config.get(:audit_file) do
+    case if(Environment.of_command?(), do: nil, else: Config.get(:audit_file)) do
       nil ->
         %{}
 

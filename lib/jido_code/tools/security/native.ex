@@ -53,6 +53,7 @@ defmodule JidoCode.Tools.Security.Native do
   def audit_append_dirty(_core, _row), do: missing()
   def audit_abandon(_core, _started), do: missing()
   def audit_sync(_core), do: missing()
+  def audit_file(_core), do: missing()
   def audit_verify_trail(_path, _key), do: missing()
   def audit_resize(_core, _capacity), do: missing()
   def audit_capacity(_core), do: missing()

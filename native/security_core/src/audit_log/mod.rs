@@ -29,7 +29,7 @@ mod trail;
 mod verify;
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -232,6 +232,7 @@ pub struct AuditLog {
     chain: Chain,
     ring: Mutex<Ring>,
     trail: Option<Mutex<Trail>>,
+    trail_path: Option<PathBuf>,
 }
 
 /// An entry that was made.
@@ -258,6 +259,7 @@ impl AuditLog {
             chain,
             ring: Mutex::new(ring),
             trail: None,
+            trail_path: None,
         })
     }
 
@@ -280,6 +282,7 @@ impl AuditLog {
             chain,
             ring: Mutex::new(ring),
             trail: Some(Mutex::new(trail)),
+            trail_path: Some(path.to_owned()),
         })
     }
 
@@ -357,6 +360,11 @@ impl AuditLog {
     /// Whether entries are also written to a file.
     pub fn has_trail(&self) -> bool {
         self.trail.is_some()
+    }
+
+    /// The file, where there is one.
+    pub fn trail_path(&self) -> Option<&Path> {
+        self.trail_path.as_deref()
     }
 
     /// Makes sure that what was written to the file is on the disk.

@@ -10,6 +10,8 @@ defmodule JidoCode.Tools.Doors.TrailTest do
   alias JidoCode.Tools.Security.{AuditLogger, AuditTrail, Core}
   alias JidoCode.Tools.Test.{McpClient, MixProject, Peers, Tree}
 
+  doctest AuditTrail
+
   @moduletag timeout: 120_000
   @key "a key of the trail test's own"
 
@@ -57,35 +59,29 @@ defmodule JidoCode.Tools.Doors.TrailTest do
     assert AuditLogger.get_audit_log(other) == []
   end
 
-  test "answers are in the file before they are given; a second VM is kept out and says so", %{trail: file} do
+  test "answers are in the file before they are given; a second VM writes beside it", %{trail: file} do
     peer = vm!(file)
     assert {:ok, _docs} = call(peer)
     assert {:ok, %{entries: 2, head: head}} = AuditTrail.verify(file, @key)
     # What is printed at the end of a session is the file's.
     assert {:ok, %{head: ^head}} = Peers.on(peer, AuditLogger, :verify, [])
 
-    other = Peers.start!(library: :loaded, app: false)
-    Peers.on(other, :application, :load, [:jido_code_tools])
-
-    for {key, value} <- [audit_file: file, audit_key: @key],
-        do: Peers.on(other, :application, :set_env, [:jido_code_tools, key, value])
-
-    assert {:error, {:jido_code_tools, reason}} =
-             Peers.on(other, :application, :ensure_all_started, [:jido_code_tools])
-
-    assert inspect(reason) =~ "writes"
-
+    other = vm!(file)
+    beside = Path.rootname(file) <> ".2.jsonl"
+    assert Peers.on(other, AuditLogger, :file, []) == beside
+    assert {:ok, _docs} = call(other)
     assert {:ok, _docs} = call(peer)
+    assert {:ok, %{entries: 2}} = AuditTrail.verify(beside, @key)
     assert {:ok, %{entries: 4}} = AuditTrail.verify(file, @key)
 
     # Gone, it leaves the file to the next, which goes on with the chain.
     Peers.stop(peer)
-    next = eventually_vm!(file)
+    eventually(fn -> not alive?(String.to_integer(peer.os_pid)) end)
+    next = vm!(file)
     assert {:ok, _docs} = call(next)
     assert {:ok, %{entries: 6}} = AuditTrail.verify(file, @key)
+    assert {:ok, %{entries: 2}} = AuditTrail.verify(beside, @key)
   end
-
-  defp eventually_vm!(file), do: vm!(file)
 
   test "a folder that is lost stops every call, and back again lets them go on", %{
     folder: folder,
@@ -166,6 +162,101 @@ defmodule JidoCode.Tools.Doors.TrailTest do
     assert told =~ "All is well up to entry 0"
     assert {1, told} = verified(file, Path.join(state, "none.key"))
     assert told =~ "the key can't be read: not_found"
+  end
+
+  test "two clients of one project, with one --audit-file, write a whole chain each", %{trail: file} do
+    root = MixProject.new!()
+    state = Tree.new!(%{})
+    env = [{~c"XDG_STATE_HOME", to_charlist(state)}]
+    clients = for _ <- 1..2, do: McpClient.start!(root, ["--audit-file", file, "--no-start"], env: env)
+    for client <- clients, do: McpClient.initialize(client)
+
+    for client <- clients,
+        do: assert({:ok, _text} = McpClient.tool(client, "grep_search", %{"pattern" => "Sample"}))
+
+    for client <- clients, do: McpClient.leave(client)
+    for client <- clients, do: eventually(fn -> not alive?(client.pid) end)
+
+    told = for client <- clients, do: Regex.run(~r/^audit trail (.*): head (\w+)$/m, File.read!(client.log))
+    files = for [_line, file, _head] <- told, do: file
+    assert Enum.sort(files) == Enum.sort([file, Path.rootname(file) <> ".2.jsonl"])
+    key = Path.join(state, "jido_code_tools/audit.key")
+
+    for [_line, file, head] <- told,
+        do: assert(verified(file, key) == {0, "2 entries, unchanged. The head is #{head}\n"})
+
+    # The second one says at its start where it writes.
+    assert Enum.count(clients, &(File.read!(&1.log) =~ "Another VM writes the audit file #{file}")) == 1
+  end
+
+  @own_mix """
+  defmodule Sample.MixProject do
+    use Mix.Project
+    def project, do: [app: :sample, version: "0.1.0", prune_code_paths: false]
+  end
+  """
+
+  test "the file that a project configures is opened neither by its VM below the server nor by its test runs" do
+    root =
+      MixProject.new!(%{
+        "mix.exs" => @own_mix,
+        "config/config.exs" => """
+        import Config
+        config :jido_code_tools, audit_file: "trail.jsonl"
+        """,
+        "test/green_test.exs" => """
+        defmodule Sample.GreenTest do
+          use ExUnit.Case
+
+          test "the library runs here" do
+            true = Code.append_path(#{inspect(Application.app_dir(:jido_code_tools, "ebin"))})
+            assert {:ok, _apps} = Application.ensure_all_started(:jido_code_tools)
+            call = &JidoCode.Tools.SecureExecutor.call/3
+            assert {:ok, _docs} = call.("fetch_elixir_docs", %{"module" => "Enum"}, %{session_id: "own"})
+          end
+        end
+        """
+      })
+
+    client = McpClient.start!(root, ["--tier", "privileged"])
+    McpClient.initialize(client)
+    assert {:ok, _list} = McpClient.tool(client, "list_processes", %{})
+    assert {:ok, text} = McpClient.tool(client, "run_exunit", %{"path" => "test/green_test.exs"})
+    assert text =~ "1 test, 0 failures"
+    assert Path.wildcard(Path.join(root, "trail*")) == []
+    McpClient.leave(client)
+    eventually(fn -> not alive?(client.pid) end)
+  end
+
+  # In a project with the library on the path of its VM, whose configuration names the file.
+  defp mix(root, arguments) do
+    library = ["-pa", Application.app_dir(:jido_code_tools, "ebin"), "-S", "mix"]
+    env = [{"XDG_STATE_HOME", Path.join(root, "state")}, {"MIX_ENV", "dev"}]
+    System.cmd("elixir", library ++ arguments, cd: root, env: env, stderr_to_stdout: true)
+  end
+
+  defp configured(file) do
+    config = "import Config\nconfig :jido_code_tools, audit_file: #{inspect(file)}\n"
+    MixProject.new!(%{"mix.exs" => @own_mix, "config/config.exs" => config})
+  end
+
+  test "mix jido.tool says the head at its end, and makes it whole" do
+    root = configured("trail.jsonl")
+    {said, 0} = mix(root, ["jido.tool", "call", "fetch_elixir_docs", ~s({"module": "Sample"})])
+    assert [_line, head] = Regex.run(~r/^audit trail (?:.*)trail.jsonl: head (\w+)$/m, said)
+
+    assert verified(Path.join(root, "trail.jsonl"), Path.join(root, "state/jido_code_tools/audit.key")) ==
+             {0, "2 entries, unchanged. The head is #{head}\n"}
+  end
+
+  test "what makes no call works while the file can't be written" do
+    root = configured("/nowhere/trail.jsonl")
+    {said, status} = mix(root, ["jido.doctor"])
+    assert status in [0, 1] and said =~ "Commands see only"
+    {said, 0} = mix(root, ["jido.tool", "list"])
+    assert said =~ "fetch_elixir_docs"
+    {said, 1} = mix(root, ["jido.tool", "call", "fetch_elixir_docs", ~s({"module": "Sample"})])
+    assert said =~ "the audit file /nowhere/trail.jsonl can't be written: No such file or directory"
   end
 
   defp verified(file, key) do
