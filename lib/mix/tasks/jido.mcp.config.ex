@@ -12,18 +12,26 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
       mix jido.mcp.config --tier execute
       mix jido.mcp.config --consent run_exunit --consent mix_task --format command
 
+  A project that does not depend on this library is named from the library's own folder:
+
+      mix jido.mcp.config --project ../shop
+
   ## Options
+
+    * `--project DIR` - the Mix project to serve; default: the current folder
 
     * `--format FORMAT`
       * `json` (default) - `{"mcpServers": {...}}`, which most clients take
       * `vscode` - `{"servers": {...}}`, for `.vscode/mcp.json`
       * `command` - the command in one line, for clients that take one, as in `claude mcp add NAME -- COMMAND`
-    * `--name NAME` - what the client calls the server; default: the project's name
+    * `--name NAME` - what the client calls the server; default: the project's name, with
+      `--project` its folder's
     * `--output FILE` - writes to a file instead of standard output, where the project may print too: Mix tells there what
       it compiles, before this task runs
     * `--env NAME` - passes a variable of the client's environment on to the project, beyond the usual few; may be given several
       times
-    * `--read DIR` - lets the project and commands read a folder outside it; path dependencies are found and put in
+    * `--read DIR` - lets the project and commands read a folder outside it; path dependencies are found and
+      put in, without `--project`
     * `--repository` - where the project is a part of a git repository, commands read and write all of it; else git lines that
       change more than the project are refused
     * `--ask WHEN` - `denied` (default): a denied call asks the person at the client, where the client can ask; `never`
@@ -45,7 +53,7 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
   alias JidoCode.Tools.Doors.MCP.{Install, Options}
 
   @formats ~w(json vscode command)
-  @switches [format: :string, name: :string, output: :string]
+  @switches [project: :string, format: :string, name: :string, output: :string]
 
   @impl true
   def run(argv) do
@@ -54,13 +62,14 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
 
     with :ok <- understood(arguments, invalid),
          {:ok, format} <- format(Keyword.get(opts, :format, "json")),
-         {:ok, name} <- name(opts[:name]),
-         opts = found(opts),
-         {:ok, _configuration} <- Options.configuration(opts, File.cwd!()),
+         {:ok, root} <- root(opts[:project]),
+         {:ok, name} <- name(opts[:name], root),
+         opts = found(opts, root),
+         {:ok, _configuration} <- Options.configuration(opts, root),
          :ok <- secret_free(opts),
-         {:ok, _context} <- SessionOptions.context(opts, %{session_id: "mcp", project_root: File.cwd!()}),
-         {:ok, launcher} <- Install.ensure(File.cwd!()),
-         :ok <- write(opts[:output], print(format, name, launcher, arguments(opts)) <> "\n") do
+         {:ok, _context} <- SessionOptions.context(opts, %{session_id: "mcp", project_root: root}),
+         {:ok, launcher} <- Install.ensure(root),
+         :ok <- write(opts[:output], print(format, name, launcher, arguments(opts, root)) <> "\n") do
       :ok
     else
       {:error, problem} ->
@@ -78,10 +87,23 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
   defp format(format) when format in @formats, do: {:ok, format}
   defp format(other), do: {:error, "--format takes one of #{Enum.join(@formats, ", ")}, got: #{other}"}
 
-  defp name(nil), do: {:ok, to_string(Mix.Project.config()[:app] || "elixir")}
+  defp root(nil), do: {:ok, File.cwd!()}
+
+  defp root(folder) do
+    if File.regular?(Path.join(folder, "mix.exs")),
+      do: {:ok, Path.expand(folder)},
+      else: {:error, "--project takes the folder of a Mix project, and #{folder} has no mix.exs"}
+  end
+
+  # A project elsewhere is not asked: that would run its mix.exs.
+  defp name(nil, root) do
+    if here?(root),
+      do: {:ok, to_string(Mix.Project.config()[:app] || "elixir")},
+      else: {:ok, root |> Path.basename() |> String.replace(~r/[^A-Za-z0-9_-]/, "_") |> String.slice(0, 40)}
+  end
 
   # Clients make names of tools from it.
-  defp name(name) do
+  defp name(name, _root) do
     if name =~ ~r/\A[A-Za-z0-9_-]{1,40}\z/,
       do: {:ok, name},
       else: {:error, "--name takes up to 40 letters, digits, _ and -, got: #{name}"}
@@ -103,15 +125,18 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
          do: {:error, "can't write #{file}: #{:file.format_error(reason)}"}
   end
 
-  defp arguments(opts) do
-    opts = Keyword.drop(opts, [:format, :name, :output])
-    ["--project", File.cwd!(), "--path", path()] ++ OptionParser.to_argv(opts)
+  defp here?(root), do: root == File.cwd!()
+
+  defp arguments(opts, root) do
+    opts = Keyword.drop(opts, Keyword.keys(@switches))
+    ["--project", root, "--path", path()] ++ OptionParser.to_argv(opts)
   end
 
   # As the server gets them: paths are absolute, and path dependencies may be read.
-  defp found(opts) do
+  defp found(opts, root) do
     given = for {:read, folder} <- opts, do: Path.expand(folder)
-    read = for folder <- Enum.uniq(given ++ path_dependencies()), do: {:read, folder}
+    dependencies = if here?(root), do: path_dependencies(), else: []
+    read = for folder <- Enum.uniq(given ++ dependencies), do: {:read, folder}
 
     opts =
       for {key, value} <- opts,

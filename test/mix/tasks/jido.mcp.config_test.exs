@@ -35,6 +35,22 @@ defmodule Mix.Tasks.Jido.Mcp.ConfigTest do
     assert String.ends_with?(line, ~s( --session 'it'\\''s mine'\n))
   end
 
+  test "a project elsewhere is served without a dependency on the library" do
+    # In a folder whose name a client would not take.
+    root = Path.join(Tree.new!(%{"my shop/mix.exs" => "exit(:never_run)"}), "my shop")
+    from_here = Path.relative_to_cwd(root)
+    {:ok, config} = JSON.decode(printed(["--project", from_here, "--tier", "execute"]))
+    assert %{"mcpServers" => %{"my_shop" => %{"args" => args}}} = config
+    assert ["--project", ^root, "--path", _path, "--tier", "execute"] = args
+
+    # What a server of that project refuses, and this folder would not.
+    assert refused(["--project", root, "--audit-file", Path.join(root, "audit.jsonl")]) =~
+             "may write the project"
+
+    empty = Tree.new!(%{})
+    assert refused(["--project", empty]) =~ "--project takes the folder of a Mix project, and #{empty} has no"
+  end
+
   test "installs nothing below the project" do
     data = System.get_env("XDG_DATA_HOME")
     System.put_env("XDG_DATA_HOME", Path.expand("tmp"))
