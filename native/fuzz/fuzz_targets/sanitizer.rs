@@ -27,8 +27,9 @@ fuzz_target!(|text: &[u8]| {
         assert!(last <= span.start && span.start < span.end && span.end <= text.len());
         last = span.end;
     }
+    // What any text may spend besides is more than a short one's own share.
     assert!(
-        findings.work <= 64 * text.len() + 4096,
+        findings.work <= 64 * text.len() + 256 * 1024,
         "{} steps for {} bytes",
         findings.work,
         text.len()

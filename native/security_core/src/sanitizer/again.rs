@@ -60,35 +60,55 @@ pub(crate) fn everywhere(text: &[u8], found: &[Found]) -> Vec<Found> {
     everywhere
 }
 
-/// So many bytes of a value are looked for first.
+/// So many bytes are looked at together.
 const WINDOW: usize = 4;
+/// So many of a value's first bytes are looked for, or as many as the shortest value has.
+const SPAN: usize = 16;
 
-/// Which windows of bytes begin a value, by hash: a few others pass, too. Faster than an automaton
-/// of some hundred values.
-struct Beginnings(Box<[u64; 1024]>);
+/// The search of Wu and Manber for the beginnings of values: the last bytes of a span say how far
+/// away the nearest beginning may be. Faster than an automaton of some hundred values, since most
+/// bytes are never looked at.
+struct Beginnings {
+    span: usize,
+    /// How far to go on from a span with these last bytes, by their hash; none for one that may be
+    /// a beginning.
+    skips: Vec<u8>,
+}
 
 impl Beginnings {
     fn of(values: &[(&[u8], u16)]) -> Beginnings {
-        let mut set = Box::new([0; 1024]);
+        let shortest = values.iter().map(|(value, _)| value.len()).min();
+        let span = shortest.unwrap_or(SPAN).min(SPAN);
+        let last = span - WINDOW;
+        // Sparse, so that few windows are taken for another.
+        let slots = (16 * values.len() * span).next_power_of_two().max(1024);
+        let skips = vec![last as u8 + 1; slots];
+        let mut beginnings = Beginnings { span, skips };
         for (value, _) in values {
-            let slot = Beginnings::slot(value);
-            set[slot / 64] |= 1 << (slot % 64);
+            for (at, window) in value[..span].windows(WINDOW).enumerate() {
+                let slot = beginnings.slot(window);
+                let skip = &mut beginnings.skips[slot];
+                *skip = (*skip).min((last - at) as u8);
+            }
         }
-        Beginnings(set)
+        beginnings
     }
 
-    fn slot(bytes: &[u8]) -> usize {
+    fn slot(&self, bytes: &[u8]) -> usize {
         let window = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        (window.wrapping_mul(0x9e37_79b1) >> 16) as usize
+        let hash = window.wrapping_mul(0x9e37_79b1) >> 8;
+        hash as usize & (self.skips.len() - 1)
     }
 
     fn next(&self, text: &[u8], from: usize) -> Option<usize> {
-        let here = |window: &[u8]| {
-            let slot = Beginnings::slot(window);
-            self.0[slot / 64] >> (slot % 64) & 1 == 1
-        };
-        let offset = text.get(from..)?.windows(WINDOW).position(here)?;
-        Some(from + offset)
+        let mut at = from;
+        while let Some(span) = text.get(at..at + self.span) {
+            match self.skips[self.slot(&span[self.span - WINDOW..])] {
+                0 => return Some(at),
+                skip => at += usize::from(skip),
+            }
+        }
+        None
     }
 }
 
@@ -128,4 +148,34 @@ fn stands_alone(text: &[u8], start: usize, end: usize) -> bool {
     // After an escape's letter a word may start.
     let escaped = start >= 2 && text[start - 2] == b'\\';
     (!word(before) || escaped || !word(text[start])) && (!word(after) || !word(text[end - 1]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Beginnings;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_beginning_is_passed_over(
+            values in vec(vec(b'a'..=b'c', 6..24), 1..20),
+            text in vec(b'a'..=b'c', 0..300),
+            planted in any::<prop::sample::Index>(),
+        ) {
+            let text = [&text[..], &values[planted.index(values.len())]].concat();
+            let values: Vec<(&[u8], u16)> = values.iter().map(|value| (&value[..], 0)).collect();
+            let beginnings = Beginnings::of(&values);
+            let mut at = 0;
+            let mut told = Vec::new();
+            while let Some(start) = beginnings.next(&text, at) {
+                told.push(start);
+                at = start + 1;
+            }
+            for start in 0..text.len() {
+                let begins = values.iter().any(|(value, _)| text[start..].starts_with(value));
+                prop_assert!(!begins || told.contains(&start), "{start} of {text:?}");
+            }
+        }
+    }
 }
