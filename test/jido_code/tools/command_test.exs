@@ -179,6 +179,7 @@ defmodule JidoCode.Tools.CommandTest do
                "MY_TOOL" => "yes",
                "ADDED" => "1",
                "TERM" => "dumb",
+               "JIDO_COMMAND" => "1",
                "TMPDIR" => "/t",
                "TMP" => "/t",
                "TEMP" => "/t"
