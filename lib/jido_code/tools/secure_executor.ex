@@ -38,7 +38,15 @@ defmodule JidoCode.Tools.SecureExecutor do
   """
 
   alias JidoCode.Tools.{Arguments, Call, Catalog, Config, Definition, Host, Render, Sessions, Shortened}
-  alias JidoCode.Tools.Security.{AuditLogger, AuditWatch, IsolatedExecutor, Middleware, OutputSanitizer}
+
+  alias JidoCode.Tools.Security.{
+    AuditLogger,
+    AuditWatch,
+    IsolatedExecutor,
+    Middleware,
+    OutputSanitizer,
+    RedactionNote
+  }
 
   # A handler that keeps the time itself answers with what it has; the pipeline waits this much longer before it ends it.
   @slack_ms 2_000
@@ -296,7 +304,7 @@ defmodule JidoCode.Tools.SecureExecutor do
           session: context[:session_id]
         )
 
-      noted(clean, note)
+      RedactionNote.add(clean, note)
     end
 
     case validate(handler, args, context) do
@@ -318,29 +326,14 @@ defmodule JidoCode.Tools.SecureExecutor do
     kind, reason -> throw({@failure, failure(call, kind, reason, __STACKTRACE__)})
   end
 
-  # So that nobody takes redacted text for the text itself, and writes it back into a file. A text that is JSON stays JSON.
-  defp noted(term, nil), do: term
-  defp noted({tag, value}, note) when tag in [:ok, :error], do: {tag, noted(value, note)}
-
-  defp noted(result, note) when is_map(result) and not is_struct(result),
-    do: Map.update(result, "note", note, &if(is_binary(&1), do: &1 <> " " <> note, else: note))
-
-  defp noted(text, note) when is_binary(text) do
-    if String.starts_with?(String.trim_leading(text), ["{", "[", "\""]),
-      do: text,
-      else: String.trim_trailing(text, "\n") <> "\n" <> note
-  end
-
-  defp noted(other, _note), do: other
-
   # What a failure carries may be anything the handler held: it is redacted like any other output, and short.
   defp failure(call, :error, reason, stacktrace) do
     exception = Exception.normalize(:error, reason, stacktrace)
     {exception.__struct__, redacted("** (#{inspect(exception.__struct__)}) " <> message(exception), call)}
   end
 
-  defp failure(call, :throw, value, _stacktrace), do: {:throw, "it threw " <> brief(value, call)}
-  defp failure(call, :exit, reason, _stacktrace), do: {:exit, "it exited with " <> brief(reason, call)}
+  defp failure(call, :throw, value, _stacktrace), do: {:throw, brief("it threw ", value, call)}
+  defp failure(call, :exit, reason, _stacktrace), do: {:exit, brief("it exited with ", reason, call)}
 
   # Nothing is loaded for the sake of a message.
   defp message(%module{} = exception) do
@@ -390,24 +383,28 @@ defmodule JidoCode.Tools.SecureExecutor do
   defp crash(:supervisor_not_running, _call),
     do: {:ended, "the task supervisor of :jido_code_tools is not running"}
 
-  defp crash(reason, call), do: {:ended, "its process ended with " <> brief(reason, call)}
+  defp crash(reason, call), do: {:ended, brief("its process ended with ", reason, call)}
 
   # Never by way of the project's own Inspect: this runs in the caller too.
-  defp brief(term, call) do
-    {text, _summary} = term |> sanitized(call) |> Render.render(max_bytes: 400)
-    redacted(text, call)
+  defp brief(lead, term, call) do
+    {clean, note} = redact(term, call)
+    {text, _summary} = Render.render(clean, max_bytes: 400)
+    (lead <> text) |> redacted(call) |> RedactionNote.add(note)
   end
 
-  defp redacted(text, call), do: text |> sanitized(call) |> shorten()
+  defp redacted(text, call) do
+    {clean, note} = redact(text, call)
+    clean |> shorten() |> RedactionNote.add(note)
+  end
 
-  defp sanitized(term, call) do
-    OutputSanitizer.sanitize(term, emit_telemetry: false, session: call.context[:session_id])
+  defp redact(term, call) do
+    OutputSanitizer.redact(term, emit_telemetry: false, session: call.context[:session_id])
   end
 
   defp shorten(text), do: Shortened.label(text, 500)
 
   defp text(reason, _call) when is_binary(reason), do: shorten(reason)
-  defp text(reason, call), do: brief(reason, call)
+  defp text(reason, call), do: brief("", reason, call)
 
   @doc false
   @spec audit(Call.t()) :: Call.t()

@@ -108,6 +108,7 @@ defmodule JidoCode.Tools.RemoteTest do
       # Under no telling name, but in that node's configuration.
       refute drawer["state"] =~ Peers.secret()
       assert drawer["state"] =~ "pin: "
+      assert drawer["note"] =~ "Redacted: 1 value (known secret)."
       refute drawer["note"] =~ "does not have"
 
       assert {:ok, tree} = call(remote, "inspect_supervisor", %{"supervisor" => "Till.Supervisor"})
@@ -130,6 +131,9 @@ defmodule JidoCode.Tools.RemoteTest do
       assert blocked =~ "blocked"
       assert {:error, missing} = call(remote, "get_process_state", %{"process" => "Till.Nobody"})
       assert missing =~ "not found"
+      assert {:error, missing} = call(remote, "get_process_state", %{"process" => "Till." <> Peers.secret()})
+      refute missing =~ Peers.secret()
+      assert missing =~ "Redacted: 1 value (known secret)."
 
       # Where the person looks from is not where the process lives.
       assert {:error, missing} =

@@ -196,6 +196,24 @@ defmodule JidoCode.Tools.SecureExecutorTest do
       # A document stays one, and what holds no secret is left alone.
       assert said.({:ok, ~s({"password":"winter5508"})}) == {:ok, ~s({"password":"[REDACTED]"})}
       assert said.({:ok, %{"a" => 1}}) == {:ok, %{"a" => 1}}
+      # What was redacted elsewhere before, and here.
+      once = "Redacted: 2 values (1 token, 1 password); they differ."
+      both = "Redacted: 3 values (1 token, 2 password); they differ."
+
+      assert said.({:ok, %{"a" => line, "note" => "Cut. #{once} More."}}) ==
+               {:ok, %{"a" => gone, "note" => "Cut. #{both} More."}}
+
+      assert said.({:error, "#{line}\n#{once}"}) == {:error, "#{gone}\n#{both}"}
+      # Words of the answer's own about it are not counted.
+      assert {:error, text} = said.({:error, "#{once} says #{line}"})
+      assert text == "#{once} says #{gone}\nRedacted: 1 value (password)."
+    end
+
+    test "is told of what an exception says, too", %{context: context} do
+      {{:error, text}, _args} = run(context, fn _ -> raise ~s(password: "winter5508") end)
+      assert text =~ ~s(password: "[REDACTED]"\nRedacted: 1 value)
+      {{:error, text}, _args} = run(context, fn _ -> throw({:no, %{password: "winter5508"}}) end)
+      assert text =~ "Redacted: 1 value"
     end
 
     test "says whether two sides of a failed assertion differ, which they no longer show", %{context: context} do

@@ -77,6 +77,7 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
       vm: nil,
       locked?: false,
       doing: "",
+      # Why, in its words, and what was redacted in them.
       failed: nil,
       ready_at: nil,
       otp: nil,
@@ -160,14 +161,14 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
     do: {:noreply, %{state | vm: Run.printed(state.vm, text)}}
 
   def handle_info({:over, vm, how}, %{vm: %{id: vm}} = state) do
-    {why, explained?} =
+    {{why, note}, explained?} =
       cond do
-        state.phase == :ending -> {"It was ended", true}
+        state.phase == :ending -> {{"It was ended", nil}, true}
         state.failed -> {state.failed, true}
-        true -> {"It ended unexpectedly (#{how})", false}
+        true -> {{"It ended unexpectedly (#{how})", nil}, false}
       end
 
-    {:noreply, ended(state, Run.last_words(state.vm, why), explained?)}
+    {:noreply, ended(state, Run.last_words(state.vm, why, note), explained?)}
   end
 
   def handle_info({:impatient, id}, state) do
@@ -255,7 +256,7 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
   end
 
   defp hear(%{"type" => "starting", "doing" => doing}, state) when is_binary(doing),
-    do: %{state | doing: redacted(doing)}
+    do: %{state | doing: doing |> redacted() |> elem(0)}
 
   defp hear(%{"type" => "compiled"}, state), do: unlock(state)
 
@@ -338,7 +339,7 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
   # Frames that make no sense: nothing it says can be used.
   defp broken(state) do
     Run.stop(state.vm, 0)
-    %{state | failed: state.failed || "It sent something that is not one of the server's messages"}
+    %{state | failed: state.failed || {"It sent something that is not one of the server's messages", nil}}
   end
 
   # It ends itself, or should have.
@@ -424,6 +425,11 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
     end
   end
 
-  defp redacted(text), do: text |> OutputSanitizer.sanitize(emit_telemetry: false) |> Shortened.block(4_000)
+  # Text of the project's VM, with the note on what was redacted in it.
+  defp redacted(text) do
+    {clean, note} = OutputSanitizer.redact(text, emit_telemetry: false)
+    {Shortened.block(clean, 4_000), note}
+  end
+
   defp now, do: System.monotonic_time(:millisecond)
 end

@@ -6,7 +6,7 @@ defmodule JidoCode.Tools.ProjectVM.Run do
 
   alias JidoCode.Tools.{Command, Temporary}
   alias JidoCode.Tools.ProjectVM.{Launch, Wire}
-  alias JidoCode.Tools.Security.OutputSanitizer
+  alias JidoCode.Tools.Security.{OutputSanitizer, RedactionNote}
   alias JidoCode.Tools.Shortened
 
   @enforce_keys [:id, :command, :folder, :listener, :follower]
@@ -168,19 +168,24 @@ defmodule JidoCode.Tools.ProjectVM.Run do
     end
   end
 
-  @doc "`why`, and what it printed last, redacted."
-  @spec last_words(t(), String.t()) :: String.t()
-  def last_words(vm, why) do
-    case redacted(vm.printed) do
+  @doc "`why`, and what it printed last, redacted. `note` says what was redacted in `why`."
+  @spec last_words(t(), String.t(), String.t() | nil) :: String.t()
+  def last_words(vm, why, note) do
+    {printed, more} = OutputSanitizer.redact(vm.printed, emit_telemetry: false)
+
+    case String.trim(printed) do
       "" -> why
       printed -> "#{why}. It printed last:\n#{printed}"
     end
+    |> RedactionNote.add(note)
+    |> RedactionNote.add(more)
   end
 
   @doc "The last line that it printed, redacted."
   @spec last_line(t()) :: String.t()
   def last_line(vm) do
-    lines = vm.printed |> redacted() |> String.split("\n")
+    printed = OutputSanitizer.sanitize(vm.printed, emit_telemetry: false)
+    lines = printed |> String.trim() |> String.split("\n")
 
     lines
     |> Enum.reverse()
@@ -188,6 +193,4 @@ defmodule JidoCode.Tools.ProjectVM.Run do
     |> String.trim()
     |> Shortened.label(@line_characters)
   end
-
-  defp redacted(text), do: text |> OutputSanitizer.sanitize(emit_telemetry: false) |> String.trim()
 end

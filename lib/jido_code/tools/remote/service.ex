@@ -3,6 +3,7 @@ defmodule JidoCode.Tools.Remote.Service do
   # The side of `JidoCode.Tools.Remote` that runs on a node that has the library.
 
   alias JidoCode.Tools.Introspection.Bounded
+  alias JidoCode.Tools.Security.RedactionNote
 
   # Goes up when the functions here change in a way that the other side must know of.
   @protocol 2
@@ -27,7 +28,7 @@ defmodule JidoCode.Tools.Remote.Service do
   @doc """
   Runs a handler. It ends with the process `owner`, wherever that is, and after `timeout` milliseconds.
 
-  `redactor` is the module by which this node takes its own secrets out of the answer, before it travels.
+  `redactor` is the module by which this node takes its own secrets out of the answer, before it travels; the answer says so.
   """
   @spec run(module(), map(), map(), %{owner: pid(), timeout: pos_integer(), redactor: module() | nil}) ::
           {:ok, {:ok, map()} | {:error, String.t()}} | {:error, Bounded.failure()}
@@ -36,5 +37,9 @@ defmodule JidoCode.Tools.Remote.Service do
   end
 
   defp redact(answer, nil), do: answer
-  defp redact(answer, redactor), do: redactor.sanitize(answer, emit_telemetry: false)
+
+  defp redact(answer, redactor) do
+    {clean, note} = redactor.redact(answer, emit_telemetry: false)
+    RedactionNote.add(clean, note)
+  end
 end

@@ -2,6 +2,7 @@ defmodule JidoCode.Tools.Security.OutputSanitizerTest do
   use ExUnit.Case, async: true
 
   doctest JidoCode.Tools.Security.OutputSanitizer
+  doctest JidoCode.Tools.Security.RedactionNote
 
   alias JidoCode.Tools.JSON
   alias JidoCode.Tools.Security.{Core, Native, OutputSanitizer}

@@ -39,7 +39,7 @@ defmodule JidoCode.Tools.Doors.MCP.Connection do
 
   alias JidoCode.Tools.{JSON, SecureExecutor}
   alias JidoCode.Tools.Doors.MCP.{Answer, Consent, Listing, Tools}
-  alias JidoCode.Tools.Security.{AuditWatch, OutputSanitizer}
+  alias JidoCode.Tools.Security.{AuditWatch, OutputSanitizer, RedactionNote}
 
   @doc "Connects to the launcher's socket. The process lives as long as the channel."
   @spec start(Path.t()) :: {:ok, pid()} | {:error, String.t()}
@@ -65,8 +65,9 @@ defmodule JidoCode.Tools.Doors.MCP.Connection do
   """
   @spec failed(pid(), String.t()) :: :ok
   def failed(connection, why) do
-    %{"text" => text} = why |> OutputSanitizer.sanitize(emit_telemetry: false) |> utf8() |> Answer.failure()
-    cast(connection, %{"type" => "failed", "why" => text})
+    {why, note} = OutputSanitizer.redact(why, emit_telemetry: false)
+    %{"text" => text} = why |> utf8() |> Answer.failure()
+    cast(connection, %{"type" => "failed", "why" => RedactionNote.add(text, note)})
     GenServer.stop(connection)
   end
 

@@ -80,6 +80,7 @@ defmodule JidoCode.Tools.Doors.MCP.ConnectionTest do
     assert %{"type" => "failed", "why" => why} = next(socket)
     assert why =~ "can't connect to ecto://"
     refute why =~ "wD4kq9ZtS3cr"
+    assert String.ends_with?(why, "\nRedacted: 1 value (password).")
     assert String.length(why) < 11_000
   end
 

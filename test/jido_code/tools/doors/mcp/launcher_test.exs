@@ -35,6 +35,7 @@ defmodule JidoCode.Tools.Doors.MCP.LauncherTest do
   """
 
   @state %{"process" => "Sample.Worker"}
+  @token "ghp_" <> String.duplicate("aB3", 12)
 
   # One project for all. It has nothing of this library in it.
   setup_all do
@@ -231,12 +232,20 @@ defmodule JidoCode.Tools.Doors.MCP.LauncherTest do
       {:ok, shell} = McpClient.tool(client, "bash_background", %{"command" => "cat pipe"})
       [_all, shell] = Regex.run(~r/shell_id: (\S+)/, shell)
 
-      File.write!(worker, String.replace(@worker, "17", "18"))
+      written =
+        @worker
+        |> String.replace("17", "18")
+        |> String.replace("count: count", ~s(count: count, a: "#{@token}"))
+
+      File.write!(worker, written)
       vm = project_vm(root)
       McpClient.call(client, 1, "restart_project", %{})
       eventually(fn -> not alive?(vm) end)
       assert {:ok, state} = McpClient.tool(client, "get_process_state", @state)
       assert state =~ "count: 18"
+      # Taken out in the project's VM, and told all the same.
+      refute state =~ @token
+      assert state =~ "Redacted: 1 value (token)."
 
       assert %{"result" => %{"content" => [%{"text" => "The project runs, started anew." <> _}]}} =
                McpClient.await(client, 1)
@@ -252,6 +261,11 @@ defmodule JidoCode.Tools.Doors.MCP.LauncherTest do
       assert text =~ "lib/sample/worker.ex" and text =~ "missing"
       assert {:ok, found} = McpClient.tool(client, "grep_search", %{"pattern" => "missing"})
       assert found =~ "lib/sample/worker.ex"
+
+      File.write!(worker, @worker <> ~s(raise "not with #{@token}"\n))
+      assert {:error, text} = McpClient.tool(client, "restart_project", %{})
+      assert text =~ "not with [REDACTED" and text =~ ~r/Redacted: [12] values? \(.*token/
+      refute text =~ @token
 
       File.write!(worker, @worker)
       assert {:ok, "The project runs, started anew." <> _} = McpClient.tool(client, "restart_project", %{})
