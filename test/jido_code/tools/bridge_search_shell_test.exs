@@ -241,6 +241,47 @@ defmodule JidoCode.Tools.LuaBridgeTest do
     end
   end
 
+  describe "tools by their names" do
+    @describetag skip: not luerl? and "Luerl is not installed"
+
+    test "take a table, and pass the pipeline as any call", %{session: session, opts: opts} do
+      {:ok, state} = LuaBridge.register(lua().init(), [tools: ["fetch_elixir_docs", "mix_task"]] ++ opts)
+
+      assert ["Enum", text] =
+               run(
+                 "r = jido.fetch_elixir_docs({module = 'Enum', ['function'] = 'sum'}) return r.module, r.docs[1].doc",
+                 state
+               )
+
+      assert text =~ "Returns the sum"
+
+      assert [nil, "Permission denied: mix_task" <> _] =
+               run("return jido.mix_task({task = 'compile'})", state)
+
+      assert [nil, text] = run("return jido.fetch_elixir_docs()", state)
+      assert text =~ "module"
+      assert [nil, text] = run("return jido.fetch_elixir_docs({no_such = 1, module = 'Enum'})", state)
+      assert text =~ "Unknown parameter: no_such"
+
+      for arguments <- ["'Enum'", "{'Enum'}", "{module = 'Enum'}, 1"] do
+        assert [nil, "fetch_elixir_docs takes one table" <> _] =
+                 run("return jido.fetch_elixir_docs(#{arguments})", state)
+      end
+
+      # What is not named is not there.
+      assert [nil] = run("return jido.ets_inspect", state)
+      tools = for %{tool: tool, status: :blocked} <- AuditLogger.get_audit_log(session), do: tool
+      assert "mix_task" in tools
+    end
+
+    test "are refused when there is none of that name, or when the bridge has it", %{opts: opts} do
+      assert {:error, text} = LuaBridge.register(lua().init(), [tools: ["reload_module"]] ++ opts)
+      assert text =~ "reload_module" and text =~ "no tool of that name"
+      assert {:error, text} = LuaBridge.register(lua().init(), [tools: ["shell"]] ++ opts)
+      assert text =~ "the bridge's own"
+    end
+  end
+
   test "an option that nobody knows is not passed over", %{root: root} do
     assert_raise ArgumentError, ~r/tier/, fn ->
       LuaBridge.register(nil, project_root: root, tier: :execute)

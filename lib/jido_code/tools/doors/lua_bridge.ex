@@ -16,6 +16,13 @@ defmodule JidoCode.Tools.LuaBridge do
       local found, why = jido.grep("def sum", {file_type = "elixir", head_limit = 20})
       if not found then return why end
 
+  Every other tool, the project's own among them, is a function by its name where `:tools` lists it. It takes a table of the tool's
+  parameters, and answers a table:
+
+      {:ok, state} = JidoCode.Tools.LuaBridge.register(:luerl.init(), session_id: "s1", tools: ["low_stock"])
+
+      local scarce, why = jido.low_stock({at_most = 15})
+
   Each call goes through `JidoCode.Tools.SecureExecutor.call/3`: rate limit, tier, consent, isolation, redaction, audit. The
   script says what it wants, the application says on whose behalf:
 
@@ -28,18 +35,20 @@ defmodule JidoCode.Tools.LuaBridge do
   | `:session_id` | whose limits, grants and shells count; without one, `jido.shell_background` is refused |
   | `:project_root` | the folder that the tools stay in; `register/2` takes the current one by default |
   | `:granted_tier`, `:consented_tools` | win over what the library remembers of the session; without both it is `:read_only` |
+  | `:tools` | names of tools that become functions too (default: none); an unknown name is an error of `register/2` |
   | `:replace_shell` | `true`: `jido.shell` is set although the state has one already (`register/2`; default `false`) |
 
   ## Values
 
   From Lua: a table with the keys 1 to n is a list, any other a map with string keys; a number that is whole is an integer.
-  To Lua: a map is a table by its keys, a list one from 1; what is nil has no place in a table.
+  To Lua: a map is a table by its keys, a list one from 1; what is nil has no place in a table; what Lua has no value for (an atom, a
+  pid) is text.
 
   The tool runs elsewhere, but the script waits for it: time that the application allows a script includes its calls.
   """
 
+  alias JidoCode.Tools.{Catalog, SecureExecutor}
   alias JidoCode.Tools.LuaBridge.Luerl
-  alias JidoCode.Tools.SecureExecutor
 
   @table "jido"
   @plain "arguments must be strings, numbers, booleans, nil or tables of them"
@@ -51,6 +60,7 @@ defmodule JidoCode.Tools.LuaBridge do
           | {:project_root, String.t()}
           | {:granted_tier, JidoCode.Tools.Security.Permissions.tier()}
           | {:consented_tools, [String.t()]}
+          | {:tools, [String.t()]}
           | {:replace_shell, boolean()}
 
   @doc """
@@ -61,22 +71,41 @@ defmodule JidoCode.Tools.LuaBridge do
   """
   @spec register(state, [option()]) :: {:ok, state} | {:error, String.t()} when state: term()
   def register(state, opts \\ []) do
-    known = [:session_id, :project_root, :granted_tier, :consented_tools, :replace_shell]
+    known = [:session_id, :project_root, :granted_tier, :consented_tools, :tools, :replace_shell]
     {replace_shell?, opts} = opts |> Keyword.validate!(known) |> Keyword.pop(:replace_shell, false)
     {root, opts} = Keyword.pop_lazy(opts, :project_root, &File.cwd!/0)
+    {tools, opts} = Keyword.pop(opts, :tools, [])
 
-    if Luerl.available?() do
-      {:ok, put_all(state, root, opts, replace_shell?)}
-    else
-      {:error,
-       "Luerl is not there, or not in a version from 0.4 on: add :luerl to the application's dependencies"}
+    with :ok <- available(),
+         {:ok, named} <- named(tools),
+         do: {:ok, put_all(state, functions() ++ named, root, opts, replace_shell?)}
+  end
+
+  defp available do
+    if Luerl.available?(),
+      do: :ok,
+      else:
+        {:error,
+         "Luerl is not there, or not in a version from 0.4 on: add :luerl to the application's dependencies"}
+  end
+
+  defp named(tools) do
+    {own, _functions} = Enum.unzip(functions())
+
+    case Enum.find(tools, &(&1 in own or Catalog.fetch(&1) == :error)) do
+      nil ->
+        {:ok, for(tool <- tools, do: {tool, &lua_tool(tool, &1, &2, &3, &4)})}
+
+      tool ->
+        text = if tool in own, do: "jido.#{tool} is the bridge's own", else: "there is no tool of that name"
+        {:error, ":tools takes names of tools, got: #{inspect(tool)} (#{text})"}
     end
   end
 
-  defp put_all(state, root, opts, replace_shell?) do
+  defp put_all(state, functions, root, opts, replace_shell?) do
     state = if Luerl.get(state, [@table]) == nil, do: Luerl.put_table(state, [@table]), else: state
 
-    for {name, function} <- functions(),
+    for {name, function} <- functions,
         replace_shell? or name != "shell" or Luerl.get(state, [@table, name]) == nil,
         reduce: state do
       state ->
@@ -134,10 +163,27 @@ defmodule JidoCode.Tools.LuaBridge do
     end
   end
 
-  defp call(tool, name, main, args, project_root, opts) do
+  defp lua_tool(tool, args, state, project_root, opts),
+    do: {make(tool, table(tool, args), project_root, opts), state}
+
+  defp table(_tool, args) when args in [[], [nil]], do: {:ok, %{}}
+
+  defp table(tool, args) do
+    with [pairs] <- args, {:ok, table} when is_map(table) <- from_lua(pairs) do
+      {:ok, table}
+    else
+      {:error, text} -> {:error, text}
+      _other -> {:error, "#{tool} takes one table, of its parameters by their names"}
+    end
+  end
+
+  defp call(tool, name, main, args, project_root, opts),
+    do: make(tool, arguments(name, main, args), project_root, opts)
+
+  defp make(tool, args, project_root, opts) do
     context = opts |> Map.new() |> Map.put(:project_root, project_root)
 
-    with {:ok, args} <- arguments(name, main, args),
+    with {:ok, args} <- args,
          {:ok, result} <- SecureExecutor.call(tool, args, context) do
       [to_lua(result)]
     else
@@ -205,9 +251,14 @@ defmodule JidoCode.Tools.LuaBridge do
   defp whole(number) when is_float(number) and number == trunc(number), do: trunc(number)
   defp whole(value), do: value
 
-  defp to_lua(map) when is_map(map),
-    do: for({key, value} <- map, value != nil, into: %{}, do: {key, to_lua(value)})
+  defp to_lua(map) when is_map(map) and not is_struct(map),
+    do: for({key, value} <- map, value != nil, into: %{}, do: {to_lua(key), to_lua(value)})
 
   defp to_lua(list) when is_list(list), do: Enum.map(list, &to_lua/1)
-  defp to_lua(value), do: value
+
+  defp to_lua(value) when is_binary(value) or is_number(value) or is_boolean(value) or value == nil,
+    do: value
+
+  defp to_lua(value) when is_atom(value), do: Atom.to_string(value)
+  defp to_lua(other), do: inspect(other, limit: 50, printable_limit: 1_000)
 end
