@@ -2,13 +2,16 @@
 
     python3 bench/mcp.py start -- COMMAND...       from the launcher's start to its answers, three times
     python3 bench/mcp.py calls N -- COMMAND...     memory of launcher and VMs before and after N calls, and their rate
+    python3 bench/mcp.py together N -- COMMAND...  two servers started at once without `_build`, N times: how many failed
+    python3 bench/mcp.py beside N -- COMMAND...    one server, whose `mix_task compile` runs while its project starts
 
 COMMAND is what `mix jido.mcp.config --format command --tier privileged` prints; `start` without the project's `_build` shows
-what it costs to compile. For `calls` the limits have to be raised: `--config FILE`, with
+what it costs to compile, `together` and `beside` remove it each time. For `calls` the limits have to be raised: `--config FILE`, with
 `config :jido_code_tools, tool_rate_limits: %{read_only: {100_000, 1_000}, privileged: {100_000, 1_000}}` in the file.
 """
 
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -100,6 +103,47 @@ def start(command):
         )
 
 
+LOOK = ("list_processes", {})
+COMPILE = ("mix_task", {"task": "compile"})
+
+
+def starts(turns, command, asked):
+    """`asked` is what each server is asked for at once, before anything of the project is compiled."""
+    build = Path(command[command.index("--project") + 1]) / "_build"
+    failures = []
+    for _turn in range(turns):
+        shutil.rmtree(build, ignore_errors=True)
+        servers = [Server(command) for _ in asked]
+        for server in servers:
+            server.initialize()
+        for server, tools in zip(servers, asked):
+            for name, arguments in tools:
+                server.send("tools/call", {"name": name, "arguments": arguments})
+        for server, tools in zip(servers, asked):
+            failures += [text for text in map(failure, [server.answer() for _ in tools]) if text]
+        for server in servers:
+            failures += filter(None, [looked(server)])
+            server.leave()
+    print(f"{turns} times {len(asked)} at once: {len(failures)} failures")
+    for text in failures:
+        print(f"  {text}")
+
+
+def failure(answer):
+    """What went wrong; a project that still starts is no failure."""
+    result = answer["result"]
+    text = result["content"][0]["text"]
+    failed = result.get("isError") or "** (" in text or "exit status 1" in text
+    return text if failed and "still starting" not in text else None
+
+
+def looked(server):
+    while True:
+        answer = server.request("tools/call", {"name": LOOK[0], "arguments": LOOK[1]})
+        if "still starting" not in answer["result"]["content"][0]["text"]:
+            return failure(answer)
+
+
 def calls(total, command):
     server = Server(command)
     server.initialize()
@@ -134,6 +178,10 @@ def main():
     words, command = sys.argv[1 : sys.argv.index("--")], sys.argv[sys.argv.index("--") + 1 :]
     if words == ["start"]:
         start(command)
+    elif words[0] == "together":
+        starts(int(words[1]), command, [[LOOK], [LOOK]])
+    elif words[0] == "beside":
+        starts(int(words[1]), command, [[LOOK, COMPILE]])
     else:
         calls(int(words[1]), command)
 
