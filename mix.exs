@@ -46,7 +46,7 @@ defmodule JidoCodeTools.MixProject do
         licenses: ["Apache-2.0"],
         files:
           ~w(lib guides mix.exs README.md CHANGELOG.md LICENSE setup.sh .formatter.exs priv/channel.exs priv/exunit priv/mix) ++
-            ~w(native/Cargo.toml native/Cargo.lock native/*/Cargo.toml native/*/src)
+            ~w(native/Cargo.toml native/Cargo.lock native/*/Cargo.toml native/*/src native/*/benches)
       ]
     ]
   end
@@ -203,7 +203,7 @@ defmodule Mix.Tasks.Compile.JidoNative do
   # which has this library as a path dependency can't write there.
   defp fresh?(native, destination) do
     installed = for {_built, name} <- artefacts(), do: modified(Path.join(destination, name))
-    patterns = ~w(Cargo.toml Cargo.lock */Cargo.toml */src/** */data/**)
+    patterns = ~w(Cargo.toml Cargo.lock */Cargo.toml */src/**)
     sources = Enum.flat_map(patterns, &Path.wildcard(Path.join(native, &1)))
     Enum.max(Enum.map(sources, &modified/1), fn -> 0 end) < Enum.min(installed)
   end
