@@ -23,7 +23,8 @@ from mcp.types import ElicitResult
 HERE = Path(__file__).parent
 SHOP = Path("shop").resolve()
 CALLS = json.loads((HERE / "calls.json").read_text())
-NAMES = [call["name"] for call in CALLS]
+# Of the library's tools.
+NAMES = json.loads(Path("names.json").read_text())
 # The shop's own, which is there once the project runs.
 OWN = "low_stock"
 READING = ("fetch_elixir_docs", "find_callers", "get_source_location", "grep_search")

@@ -1,5 +1,5 @@
 defmodule JidoCode.Everything do
-  @moduledoc "A call of each of the library's tools through the host's Executor, and what must come of it."
+  @moduledoc "Calls of the library's tools through the host's Executor, and what must come of each."
 
   alias JidoCode.Session
   alias JidoCode.Tools.{Executor, JSON, Result}
@@ -42,8 +42,8 @@ defmodule JidoCode.Everything do
   end
 
   @doc """
-  `{tool, data}` for each of them, checked, in a session that may call them all; it is given consent to trace calls here. mix_task and run_exunit take longer than the
-  Executor's 30 seconds may allow.
+  `{tool, data}` for each of them, checked, in a session that may call them all; it is given consent to trace calls here. A tool that
+  has no call here is left out. mix_task and run_exunit take longer than the Executor's 30 seconds may allow.
   """
   def all(session, opts) do
     call = fn name, args ->

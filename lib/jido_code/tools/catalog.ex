@@ -62,10 +62,12 @@ defmodule JidoCode.Tools.Catalog do
     {:ok, modules} = :application.get_key(:jido_code_tools, :modules)
 
     for(module <- modules, tool?(module), do: Definition.of(module))
-    |> Enum.sort_by(fn %{event: {family, _operation}, name: name} ->
-      {Enum.find_index(@families, &(&1 == family)), name}
-    end)
+    |> Enum.sort_by(&{family(&1.event), &1.name})
   end
+
+  # A tool without an event stands behind those that have one: an atom sorts behind numbers.
+  defp family(nil), do: nil
+  defp family({family, _operation}), do: Enum.find_index(@families, &(&1 == family))
 
   @doc false
   # The project's.

@@ -8,7 +8,7 @@ defmodule JidoCode.Tools.Operation do
   A specification, which `of/1` takes from a handler's definition, has these keys:
 
     * `:definition` - the tool's definition, by which `JidoCode.Tools.Arguments` checks the call
-    * `:event` - one of `JidoCode.Tools.Telemetry.events/0`, in the family `:elixir`, `:search` or `:shell`
+    * `:event` - one of `JidoCode.Tools.Telemetry.events/0`, in the family `:elixir`, `:search` or `:shell`; nil for none
     * `:label` - what the event calls the work: `{:argument, name}` or a fixed text
     * `:at_node` - optional, true, `:files` or `:compiled` for a tool that looks at a running system: with a node under `:node` in the context
       its handler is run there instead, see `JidoCode.Tools.Remote`
@@ -36,7 +36,7 @@ defmodule JidoCode.Tools.Operation do
              {:ok, result()} | {:timeout, result()} | {:error, term()})
   @type spec :: %{
           required(:definition) => Arguments.definition(),
-          required(:event) => Telemetry.event(),
+          required(:event) => Telemetry.event() | nil,
           required(:label) => {:argument, String.t()} | String.t(),
           optional(:at_node) => boolean() | :files | :compiled,
           optional(:format_error) => (term(), String.t() -> String.t())
@@ -45,15 +45,18 @@ defmodule JidoCode.Tools.Operation do
   @doc "The specification of a handler's work, by its definition."
   @spec of(module()) :: spec()
   def of(handler) do
-    %{event: {family, operation}} = definition = Definition.of(handler)
+    definition = Definition.of(handler)
 
     %{
       definition: definition,
-      event: [:jido_code, family, operation],
+      event: event(definition.event),
       label: definition.label,
       at_node: definition.at_node
     }
   end
+
+  defp event({family, operation}), do: [:jido_code, family, operation]
+  defp event(nil), do: nil
 
   @doc "Runs the work of one tool call."
   @spec run(spec(), term(), map(), work()) :: {:ok, result()} | {:error, String.t()}
@@ -74,15 +77,19 @@ defmodule JidoCode.Tools.Operation do
   defp noted(answer, _cuts), do: answer
 
   @doc """
-  Emits an operation's event. `started` is `System.monotonic_time/0` in native units.
+  Emits an operation's event, if it has one. `started` is `System.monotonic_time/0` in native units.
   """
   @spec emit(
-          Telemetry.event(),
+          Telemetry.event() | nil,
           integer(),
           String.t(),
           map(),
           {:ok | :timeout, result()} | {:error, term()}
         ) :: :ok
+  def emit(event, started, label, context, outcome)
+
+  def emit(nil, _started, _label, _context, _outcome), do: :ok
+
   def emit([:jido_code, family, _operation] = event, started, label, context, outcome) do
     duration = System.convert_time_unit(System.monotonic_time() - started, :native, :microsecond)
 

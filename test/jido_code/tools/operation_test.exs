@@ -52,6 +52,16 @@ defmodule JidoCode.Tools.OperationTest do
     end
   end
 
+  test "work without an event is done and answered like any other" do
+    spec = %{definition: @definition, event: nil, label: ""}
+
+    assert Operation.run(spec, %{"task" => "t"}, @context, fn args, _ -> {:ok, args} end) ==
+             {:ok, %{"task" => "t", "count" => 3}}
+
+    assert {:error, "no"} = Operation.run(spec, %{"task" => "t"}, @context, fn _, _ -> {:error, "no"} end)
+    assert {:error, "Missing" <> _} = Operation.run(spec, %{}, @context, fn args, _ -> {:ok, args} end)
+  end
+
   test "a call whose arguments are refused emits nothing and does no work" do
     work = fn _, _ -> flunk("ran") end
     assert {:error, "Missing required parameter: task"} = run(:elixir, :mix_task, work, %{})
