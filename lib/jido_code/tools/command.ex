@@ -118,12 +118,16 @@ defmodule JidoCode.Tools.Command do
     end
   end
 
+  @doc "A command as a supervisor's child, from `{command, options}` as `start/2` takes them; it ends with the supervisor."
+  @spec child_spec({[String.t(), ...] | plan(), keyword()}) :: Supervisor.child_spec()
+  def child_spec({_command, _options} = started), do: Server.child_spec(started)
+
   @doc """
   Starts a command and returns its process once the first of its pipelines runs.
 
   Takes the options of `run/2` and `:owner`, the process with which the command ends (default: the caller). The process
   lives on after the command's end, so that output can still be read: end it with `close/1`. To run it under a
-  supervisor of your own, use `JidoCode.Tools.Command.Server` as child with `{command, options}`.
+  supervisor of your own, use `{JidoCode.Tools.Command, {command, options}}` as child.
   """
   @spec start([String.t(), ...] | plan(), keyword()) :: {:ok, t()} | {:error, reason()}
   def start(command, options \\ []) do
@@ -209,7 +213,17 @@ defmodule JidoCode.Tools.Command do
   end
 
   @doc """
-  What confines the command, as in its result; known as soon as it runs. `JidoCode.Tools.Command.Confinement` has it in words.
+  What confines the command, as in its result; known as soon as it runs.
+
+  | key | |
+  |---|---|
+  | `"fence"` | `"whole"` (namespaces, Landlock and seccomp), `"partial"`, `"landlock"` (no namespaces), `"none"`, or `"off"` where a person chose that |
+  | `"filesystem"` | `"namespaces and landlock"`, `"namespaces"`, `"landlock"`, `"unrestricted"` (nothing was asked for) or `"not applied"` (this machine has neither) |
+  | `"reads_restricted"` | whether reading is confined, too |
+  | `"network"`, `"network_mode"` | what enforces the mode, and the mode: `"all"`, `"none"` or a list of ports |
+  | `"signals"`, `"privileges"` | whether it may reach processes outside, and what it lost of its starter's rights |
+  | `"landlock_abi"` | the version that the kernel speaks, 0 for none |
+  | `"missing"` | what was asked for and can't be had on this kernel, in words |
   """
   @spec confinement(t()) :: Confinement.t() | nil
   def confinement(command), do: Server.confinement(command)

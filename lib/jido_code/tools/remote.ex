@@ -24,8 +24,8 @@ defmodule JidoCode.Tools.Remote do
       session ─► checks ─► worker ─► handler ── functions of OTP's, one by one ──► the node
 
   The handlers work here, with this side's settings, and ask the node by functions that every Erlang node has. Processes, trees and
-  lists of tables take no more. To read a state or a row without copying it whole, the node borrows three small modules
-  (`JidoCode.Tools.Remote.Loader`), if a person consents to loading code there: `--consent-load`. Nothing is written to its disk, and
+  lists of tables take no more. To read a state or a row without copying it whole, the node borrows three small modules, if a person
+  consents to loading code there: `--consent-load`. Nothing is written to its disk, and
   no code is left a moment after the last call, even when this VM is killed. What was read travels as it is and is redacted here;
   exact values that only that node knows to be secret are not covered, and each answer says so. Documentation is read on this side.
 

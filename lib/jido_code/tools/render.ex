@@ -9,7 +9,7 @@ defmodule JidoCode.Tools.Render do
     * costs what its budget allows, whatever the term: a list is not measured, a map not copied, of a binary only
       the head is looked at, a shared part is walked as often as the budget lasts and no more;
     * says what it left out: `[1, 2, ... 4,998 more]`;
-    * hides what stands under a sensitive name (`JidoCode.Tools.Render.SensitiveName`) as `"[REDACTED]"`: in maps, structs and
+    * hides what stands under a sensitive name (`password`, `api_key`, and what the configuration adds) as `"[REDACTED]"`: in maps, structs and
       keyword lists, in tuples that begin with a name (`{:token, "..."}`) or have it before the value
       (`{:setting, :api_key, "..."}`), and where the name is part of a key (`{{:tenant, :api_key}, "..."}`);
     * never runs code of the project: structs are written from their fields, and a struct whose module brings its own
@@ -36,7 +36,7 @@ defmodule JidoCode.Tools.Render do
       lets be seen, for structs of another node
     * `:records` - `{tag, size} -> fields | nil`: the names of a record's fields, for tuples that begin with its tag
 
-  A term may also be an excerpt of one (`JidoCode.Tools.Introspection.Excerpt`).
+  A term may also be an excerpt of one, as the introspection tools take it of a large state: what it left out is written as left out.
   """
 
   alias JidoCode.Tools.Introspection.Excerpt

@@ -15,8 +15,7 @@ defmodule JidoCode.Tools.SecureExecutor do
 
     * `run/3` is what a host's Executor takes as its `executor:` option: the host's tool, its arguments and context
     * `call/3` takes a tool of this library by name
-    * `execute/1` takes a `JidoCode.Tools.Call` and returns it, with status, reason and audit id, for those that print more
-      than the result
+    * `execute/1` takes a call of `new/3` and returns it with status, reason and audit id, for those that print more than the result
 
   The result is `{:ok, term}` or `{:error, text}` whatever the handler does; the caller is never hurt.
 
@@ -27,7 +26,7 @@ defmodule JidoCode.Tools.SecureExecutor do
   | `:session_id` | string; limits, grants, shells and the audit trail belong to it |
   | `:project_root` | folder that the tools stay in; default the current one |
   | `:granted_tier`, `:consented_tools` | win over the grants that the library remembers of the session |
-  | `:progress` | function of one argument that is told what goes on during a long call, see `JidoCode.Tools.Progress` |
+  | `:progress` | function of one argument that is told what goes on during a long call: in another process, about twice a second at most, with a redacted line of at most 200 characters |
   | `:node` | a node that already runs, for the tools that look at a running system: `JidoCode.Tools.Remote` |
   | `:project_namespaces` | which modules are the project's, for the introspection tools; wins over the configuration |
 
@@ -109,7 +108,16 @@ defmodule JidoCode.Tools.SecureExecutor do
     end
   end
 
-  @doc "Takes a call through all stages."
+  @doc """
+  Takes a call through all stages, and returns it with
+
+    * `:result` - what `call/3` returns
+    * `:status` - `:ok`, `:error`, `:blocked`, `:timeout`, `:crashed` or `:cancelled`
+    * `:reason` - why it is not `:ok`: the denial, `:timeout`, `{:killed, _}`, `{:crashed, _}`, or `:handler` for the handler's own error
+    * `:duration_us` - in microseconds
+    * `:audit_id` - the number of its entry in the audit trail
+    * `:confinement` - what its commands were confined by, in a line; nil if it ran none
+  """
   @spec execute(Call.t()) :: Call.t()
   def execute(%Call{status: nil} = call) do
     %{call | started_at: System.monotonic_time()}

@@ -42,8 +42,12 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
     * `--audit-file FILE` - writes the audit trail to a file outside the project; `mix jido.audit` shows it
     * `--structured` - results also as data; clients that find data drop the text, which is shorter
     * `--no-start` - compiles the project without starting it
-    * the options of the session, checked here and put into the command: `JidoCode.Tools.Doors.SessionOptions`. Without any, the
-      server is read-only. Nothing that the project's configuration says about the session counts for the server.
+
+  What the session may do, and where; checked here and put into the command:
+
+  #{JidoCode.Tools.Doors.SessionOptions.help()}
+  Without any of these, the server is read-only. Nothing that the project's configuration says about the session counts for the
+  server.
   """
 
   use Mix.Task

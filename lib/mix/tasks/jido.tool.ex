@@ -19,8 +19,6 @@ defmodule Mix.Tasks.Jido.Tool do
 
   ## Options
 
-    * `--tier TIER`, `--consent TOOL`, `--session ID`, `--node NAME` and what belongs to it - what this run may do, and where;
-      see `JidoCode.Tools.Doors.SessionOptions`
     * `--json` - prints JSON for machines, a line a result: `{"name", "ok", "status", "result" or "error", "duration_us"}`
     * `--audit` - prints the audit trail at the end
     * `--audit-file FILE` - writes it to this file as well, each entry before its call is answered; see `mix jido.audit`
@@ -28,6 +26,12 @@ defmodule Mix.Tasks.Jido.Tool do
       change more than the project are refused
     * `--no-start` - does not start the project's application; there is little to look at then, unless on another node. With
       `--node` it is started only by `--start`
+
+  What this run may do, and where:
+
+  #{JidoCode.Tools.Doors.SessionOptions.help()}
+  `config :jido_code_tools, session_options: [tier: :privileged, consent: ["mix_task"], node: "shop@localhost"]` sets these for a
+  project, with the same names and `_` for `-`. The command line wins over it, one option at a time.
 
   Results go to standard output; what Mix, the project and its logs print goes to standard error.
 

@@ -664,7 +664,7 @@ defmodule JidoCode.Tools.CommandTest do
 
     test "runs under a supervisor and ends with it", %{mark: mark} do
       {:ok, supervisor} = DynamicSupervisor.start_link(strategy: :one_for_one)
-      child = {Command.Server, {ignores_term(), env: mark, grace: 50}}
+      child = {Command, {ignores_term(), env: mark, grace: 50}}
       {:ok, command} = DynamicSupervisor.start_child(supervisor, child)
       eventually(fn -> marked(mark) != [] end)
       assert Command.status(command) == :running

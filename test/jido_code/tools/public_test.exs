@@ -36,6 +36,39 @@ defmodule JidoCode.Tools.PublicTest do
     assert missing == []
   end
 
+  test "what the documentation points at is documented itself", %{documented: documented, listed: listed} do
+    {:ok, modules} = :application.get_key(:jido_code_tools, :modules)
+    tasks = for module <- modules, String.starts_with?(inspect(module), "Mix.Tasks.Jido."), do: module
+    readable = for name <- listed, do: elem(Map.fetch!(documented, name), 0)
+    hidden = modules -- readable
+
+    broken =
+      for module <- tasks ++ readable,
+          text <- texts(module),
+          [name] <- Regex.scan(~r/JidoCode\.Tools(?:\.[A-Z]\w*)+/, text),
+          pointed <- hidden,
+          inspect(pointed) == name,
+          do: {module, name}
+
+    assert tasks != []
+    assert Enum.uniq(broken) == []
+  end
+
+  test "the help of both tasks says what each option of a session does" do
+    for task <- [Mix.Tasks.Jido.Tool, Mix.Tasks.Jido.Mcp.Config],
+        [help | _functions] = texts(task),
+        {switch, _type} <- JidoCode.Tools.Doors.SessionOptions.switches() do
+      option = "--" <> String.replace(Atom.to_string(switch), "_", "-")
+      assert help =~ ~r/^  \* `#{option}( [A-Z]+)?` - \w/m, "#{inspect(task)} has nothing about #{option}"
+    end
+  end
+
+  # All that is written for readers of a module.
+  defp texts(module) do
+    {:docs_v1, _, _, _, %{"en" => about}, _, functions} = Code.fetch_docs(module)
+    [about | for({_name, _, _, %{"en" => text}, _} <- functions, do: text)]
+  end
+
   defp specs(module) do
     {:ok, specs} = Code.Typespec.fetch_specs(module)
     Enum.map(specs, &elem(&1, 0))

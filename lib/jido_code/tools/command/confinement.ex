@@ -1,17 +1,8 @@
 defmodule JidoCode.Tools.Command.Confinement do
   @moduledoc false
   # What the kernel holds a command to, as the command runner reports it, and the way it takes from a tool's work into the audit
-  # trail.
-  #
-  #   * `"fence"` - `"whole"` (namespaces, Landlock and seccomp), `"partial"`, `"landlock"` (no namespaces), `"none"`, `"off"` (a
-  #     person's choice)
-  #   * `"filesystem"` - `"namespaces and landlock"`, `"namespaces"`, `"landlock"`, `"unrestricted"` (nothing was asked for), `"not
-  #     applied"` (this machine has neither)
-  #   * `"reads_restricted"` - whether reading is confined, too
-  #   * `"network"`, `"network_mode"` - what enforces the mode, and the mode: `"all"`, `"none"` or a list of ports
-  #   * `"signals"`, `"privileges"` - whether it may reach processes outside, and what it lost of its starter's rights
-  #   * `"landlock_abi"` - the version that the kernel speaks, 0 for none
-  #   * `"missing"` - what was asked for and can't be had on this kernel, in words
+  # trail. Its keys stand at
+  # `JidoCode.Tools.Command.confinement/1`.
   #
   # A handler tells what confines its command as soon as the command runs, so that a call that is ended later has it in its
   # audit entry as well.

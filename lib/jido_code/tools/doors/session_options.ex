@@ -2,17 +2,7 @@ defmodule JidoCode.Tools.Doors.SessionOptions do
   @moduledoc false
   # What a person grants to a session, from the command line or the configuration, as the context of its calls.
   #
-  # Every door that a person opens from a shell takes the same options:
-  #
-  # | option | meaning | default |
-  # |---|---|---|
-  # | `--tier TIER` | what the session may do: read_only, write, execute or privileged | read_only |
-  # | `--consent TOOL` | allows one tool whatever its tier, `project:NAME` for one of the project's own; may be given several times, or with several names between commas | none |
-  # | `--session ID` | the session's name in the audit trail and telemetry | by the door |
-  # | `--node NAME` | looks at the processes, tables and documentation of a node that already runs, see `JidoCode.Tools.Remote` | this one |
-  # | `--cookie-file FILE` | the file with that node's cookie | see `JidoCode.Tools.Remote` |
-  # | `--cookie COOKIE` | the cookie itself; other users of the machine see it in the list of processes | |
-  # | `--consent-load` | lets modules be loaded on that node for the time of the calls, when it does not have this library | no |
+  # Every door that a person opens from a shell takes the same options; `help/0` says what each means.
   #
   # `config :jido_code_tools, session_options: [tier: :privileged, consent: ["mix_task"], node: "shop@localhost"]` sets them for a
   # project, with the same names and `_` for `-`. The command line wins over it, one option at a time.
@@ -32,6 +22,23 @@ defmodule JidoCode.Tools.Doors.SessionOptions do
     cookie: :string,
     consent_load: :boolean
   ]
+
+  # In the order of @switches.
+  @help """
+    * `--tier TIER` - what the session may do: `read_only` (default), `write`, `execute` or `privileged`, each with what the ones before
+      it allow
+    * `--consent TOOL` - allows one tool whatever its tier, `project:NAME` for one of the project's own; may be given several times,
+      or with several names between commas
+    * `--session ID` - the session's name in the audit trail and telemetry
+    * `--node NAME` - looks at the processes, tables and documentation of a node that already runs; see `JidoCode.Tools.Remote`
+    * `--cookie-file FILE` - the file with that node's cookie; default: the cookie that `JidoCode.Tools.Remote` finds
+    * `--cookie COOKIE` - the cookie itself; other users of the machine see it in the list of processes
+    * `--consent-load` - lets modules be loaded on that node for the time of the calls, when it does not have this library
+  """
+
+  @doc "The options with what they mean, as a list in Markdown for the doors' own documentation."
+  @spec help() :: String.t()
+  def help, do: @help
 
   @doc "The options, for `OptionParser`'s `:strict`."
   @spec switches() :: keyword()

@@ -19,8 +19,8 @@ defmodule JidoCode.Tools.Security.AuditLogger do
   `mix jido.audit` shows and verifies it. While the file can't be written no call is allowed (`audit_file_failure: :warn` lets
   them go on).
 
-  `confinement` says what the kernel held the call's commands to, and what of that is missing on this machine
-  (`JidoCode.Tools.Command.Confinement`); it is nil for a call that ran no command.
+  `confinement` says in a line what the kernel held the call's commands to, and what of that is missing on this machine (the
+  figures of `JidoCode.Tools.Command.confinement/1` in words); it is nil for a call that ran no command.
 
   Arguments are never stored. `args_hash` is a keyed hash (HMAC-SHA-256, first 128 bits, 32 hex characters), the same for
   equal arguments whatever the order of their keys, and of no use to one who tries to guess small arguments: the key is

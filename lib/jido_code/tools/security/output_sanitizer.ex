@@ -4,7 +4,7 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
 
   One pass of the native core over the whole term, however deep it is nested: text is searched for token families, for
   secrets that a name or a syntax around them gives away, for private keys, and for the values that this very node is known
-  to keep secret (`JidoCode.Tools.Security.KnownSecrets`); maps, keyword lists and `{name, value}` pairs are judged by their
+  to keep secret (from its environment variables, the applications' environments, its cookies, and `register_secret/1`); maps, keyword lists and `{name, value}` pairs are judged by their
   names. Only the value goes, so that JSON stays JSON and Elixir stays Elixir. A term without secrets comes back as it was,
   uncopied.
 
