@@ -5,14 +5,13 @@ defmodule JidoCode.Tools.Introspection.Freshness do
 
   @named 5
 
-  @doc "Adds a note to a result when it speaks of older code than what is written."
-  @spec note(map()) :: map()
-  def note(result) when is_map(result) do
-    case text(stale()) do
-      nil -> result
-      text -> Map.update(result, "note", text, &(&1 <> " " <> text))
-    end
-  end
+  @doc "Adds a note to a result, or to why there is none, when it speaks of older code than what is written."
+  @spec note(map() | String.t()) :: map() | String.t()
+  def note(answer), do: with_note(answer, text(stale()))
+
+  defp with_note(answer, nil), do: answer
+  defp with_note(why, text) when is_binary(why), do: why <> "\n" <> text
+  defp with_note(result, text), do: Map.update(result, "note", text, &(&1 <> " " <> text))
 
   @doc "Loaded modules that lie compiled otherwise, and source files changed since the last compile."
   @spec stale() :: %{modules: [module()], sources: [String.t()]}

@@ -159,7 +159,7 @@ defmodule JidoCode.Tools.ProjectVM.Side do
 
     case Service.run(handler, args, context, options) do
       {:ok, {:ok, result}} -> %{"ok" => result |> Freshness.note() |> Wire.plain()}
-      {:ok, {:error, why}} -> %{"error" => text(why)}
+      {:ok, {:error, why}} -> %{"error" => why |> text() |> Freshness.note()}
       {:error, :timeout} -> %{"failure" => "timeout"}
       {:error, _failure} -> %{"failure" => "crashed"}
     end

@@ -22,6 +22,7 @@ defmodule JidoCode.Tools.Introspection.FreshnessTest do
   {_output, 0} = System.cmd("mix", ["compile"], env: [{"MIX_ENV", "dev"}], stderr_to_stdout: true)
   File.touch!("lib/sample.ex", System.os_time(:second) - 5)
   tell.("compiled")
+  IO.inspect(Freshness.note("Function not found"), label: "missing")
   """
 
   test "a note tells of sources changed since they were compiled, and of modules compiled since they were loaded" do
@@ -41,6 +42,9 @@ defmodule JidoCode.Tools.Introspection.FreshnessTest do
 
     assert output =~
              ~s(compiled: "This VM runs older code than what lies compiled, of Sample; restart_project starts it anew."\n)
+
+    assert output =~
+             ~S(missing: "Function not found\nThis VM runs older code than what lies compiled, of Sample;)
   end
 
   test "without anything stale, and for what is not a project, there is no note" do

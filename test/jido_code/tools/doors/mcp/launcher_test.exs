@@ -238,6 +238,14 @@ defmodule JidoCode.Tools.Doors.MCP.LauncherTest do
         |> String.replace("count: count", ~s(count: count, a: "#{@token}"))
 
       File.write!(worker, written)
+      # What is missing may be missing in the old code alone.
+      env = System.get_env("MIX_ENV") || "dev"
+      assert {:ok, _output} = McpClient.tool(client, "mix_task", %{"task" => "compile", "env" => env})
+      assert {:error, why} = McpClient.tool(client, "get_process_state", %{"process" => "Sample.Nobody"})
+
+      assert why =~ "not found"
+      assert why =~ "This VM runs older code than what lies compiled, of Sample.Application, Sample.Worker;"
+
       vm = project_vm(root)
       McpClient.call(client, 1, "restart_project", %{})
       eventually(fn -> not alive?(vm) end)
