@@ -18,7 +18,8 @@ defmodule Mix.Tasks.Jido.Audit do
     * `--follow` - goes on with what is written from now on, starts of calls included
     * `--json` - the lines as they are
 
-  A call has one line. One that says `started` runs, or was cut off with its VM.
+  A call has one line. One that says `started` runs, or was cut off with its VM. `consented` is a person's consent to a tool, by the
+  command line or in the conversation; `declined` and `unanswered` are a question in the conversation that got a no, or no answer.
 
   ## verify
 
@@ -192,7 +193,7 @@ defmodule Mix.Tasks.Jido.Audit do
       colour(entry["status"]),
       entry["status"],
       :reset,
-      "  #{duration(entry["duration_us"])}",
+      "  #{took(entry)}",
       held(entry["confinement"])
     ]
   end
@@ -204,8 +205,14 @@ defmodule Mix.Tasks.Jido.Audit do
   defp colour("ok"), do: :green
   defp colour(status) when status in ["started", "cancelled"], do: :cyan
   defp colour(status) when status in ["granted", "consented", "revoked"], do: :magenta
-  defp colour("blocked"), do: :yellow
+  defp colour(status) when status in ["blocked", "declined", "unanswered"], do: :yellow
   defp colour(_status), do: :red
+
+  # What no call was took no time.
+  defp took(%{"status" => "consented", "args_hash" => nil}), do: "for the session"
+  defp took(%{"status" => "consented"}), do: "for one call"
+  defp took(%{"status" => status}) when status in ~w(granted revoked declined unanswered), do: ""
+  defp took(entry), do: duration(entry["duration_us"])
 
   defp duration(us) when us >= 1_000_000, do: "#{Float.round(us / 1_000_000, 1)} s"
   defp duration(us) when us >= 1_000, do: "#{Float.round(us / 1_000, 1)} ms"

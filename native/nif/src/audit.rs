@@ -33,6 +33,8 @@ fn status_from(atom: Atom) -> NifResult<Status> {
         (atoms::started(), Status::Started),
         (atoms::granted(), Status::Granted),
         (atoms::consented(), Status::Consented),
+        (atoms::declined(), Status::Declined),
+        (atoms::unanswered(), Status::Unanswered),
         (atoms::revoked(), Status::Revoked),
     ]
     .into_iter()
@@ -50,6 +52,8 @@ fn status_atom(status: Status) -> Atom {
         Status::Started => atoms::started(),
         Status::Granted => atoms::granted(),
         Status::Consented => atoms::consented(),
+        Status::Declined => atoms::declined(),
+        Status::Unanswered => atoms::unanswered(),
         Status::Revoked => atoms::revoked(),
         _ => atoms::crashed(),
     }

@@ -61,6 +61,8 @@ mod atoms {
         started,
         granted,
         consented,
+        declined,
+        unanswered,
         revoked,
         over,
         unkept,

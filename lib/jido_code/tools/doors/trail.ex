@@ -1,6 +1,7 @@
 defmodule JidoCode.Tools.Doors.Trail do
   @moduledoc false
-  # What the audit trail says of a session as a whole: what its command line allowed, and the chain's head at its end.
+  # What the audit trail says of a session beside its calls: what its command line allowed, what a person answered in the
+  # conversation, and the chain's head at its end.
 
   alias JidoCode.Tools.Security.AuditLogger
 
@@ -9,6 +10,24 @@ defmodule JidoCode.Tools.Doors.Trail do
   def begin(%{session_id: session, granted_tier: tier, consented_tools: tools}) do
     if tier != :read_only, do: AuditLogger.log_invocation(session, Atom.to_string(tier), :granted, 0)
     for tool <- Enum.uniq(tools), do: AuditLogger.log_invocation(session, tool, :consented, 0)
+    :ok
+  end
+
+  @doc """
+  Records what a person said to the question about a call. An entry with the call's arguments is about that call alone, one without
+  about the tool as long as the session lives.
+  """
+  @spec answered(String.t(), String.t(), map(), String.t()) :: :ok
+  def answered(session, tool, args, said) do
+    {status, about} =
+      case said do
+        "session" -> {:consented, []}
+        "once" -> {:consented, [args: args]}
+        "no" -> {:declined, [args: args]}
+        "unanswered" -> {:unanswered, [args: args]}
+      end
+
+    AuditLogger.log_invocation(session, tool, status, 0, about)
     :ok
   end
 

@@ -13,7 +13,8 @@ defmodule JidoCode.Tools.Security.AuditLogger do
   its end has that one's id as `of`, and takes its place in what is listed. Both stay in the chain.
 
   What people allowed has entries of its own: `:granted` (the session's tier was raised to the one that stands as `tool`),
-  `:consented` and `:revoked` (a tool).
+  `:consented` and `:revoked` (a tool). Who is asked in the conversation leaves one for the tool as well: `:consented`, `:declined` or
+  `:unanswered`, with the `args_hash` of the call in question; consent for the whole session has none.
 
   With `config :jido_code_tools, audit_file: "..."` each entry is also a line of that file before its call is answered;
   `mix jido.audit` shows and verifies it. While the file can't be written no call is allowed (`audit_file_failure: :warn` lets
@@ -37,7 +38,20 @@ defmodule JidoCode.Tools.Security.AuditLogger do
   alias JidoCode.Tools.Security.{Core, Native}
   alias JidoCode.Tools.Telemetry
 
-  @statuses [:ok, :error, :blocked, :timeout, :crashed, :cancelled, :started, :granted, :consented, :revoked]
+  @statuses [
+    :ok,
+    :error,
+    :blocked,
+    :timeout,
+    :crashed,
+    :cancelled,
+    :started,
+    :granted,
+    :consented,
+    :declined,
+    :unanswered,
+    :revoked
+  ]
 
   @type status ::
           :ok
@@ -49,6 +63,8 @@ defmodule JidoCode.Tools.Security.AuditLogger do
           | :started
           | :granted
           | :consented
+          | :declined
+          | :unanswered
           | :revoked
   @type entry :: %{
           id: pos_integer(),

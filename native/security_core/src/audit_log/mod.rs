@@ -83,15 +83,20 @@ pub enum Status {
     Started,
     /// No call: a person raised the session's tier to the one that stands as the tool.
     Granted,
-    /// No call: a person consented to the tool for the session.
+    /// No call: a person consented to the tool for the session, or to the call whose arguments
+    /// stand there.
     Consented,
+    /// No call: a person was asked about the call whose arguments stand there, and said no.
+    Declined,
+    /// The same, and nobody answered.
+    Unanswered,
     /// No call: a consent was taken back.
     Revoked,
 }
 
 impl Status {
     /// All statuses.
-    pub const ALL: [Status; 10] = [
+    pub const ALL: [Status; 12] = [
         Status::Ok,
         Status::Error,
         Status::Blocked,
@@ -101,6 +106,8 @@ impl Status {
         Status::Started,
         Status::Granted,
         Status::Consented,
+        Status::Declined,
+        Status::Unanswered,
         Status::Revoked,
     ];
 
@@ -116,6 +123,8 @@ impl Status {
             Status::Started => "started",
             Status::Granted => "granted",
             Status::Consented => "consented",
+            Status::Declined => "declined",
+            Status::Unanswered => "unanswered",
             Status::Revoked => "revoked",
         }
     }

@@ -4,19 +4,15 @@ defmodule JidoCode.Tools.Doors.MCP.Consent do
 
   alias JidoCode.Tools.Call
   alias JidoCode.Tools.Doors.MCP.Question
-  alias JidoCode.Tools.Security.{AuditLogger, OutputSanitizer}
+  alias JidoCode.Tools.Doors.Trail
+  alias JidoCode.Tools.Security.OutputSanitizer
 
   defstruct granted: [], refused: nil
 
   @typedoc "The tools granted for the session, and the call that was refused last."
   @type t :: %__MODULE__{granted: [String.t()], refused: term()}
 
-  @words %{
-    "once" => "once",
-    "session" => "for this session",
-    "no" => "no",
-    "unanswered" => "not answered"
-  }
+  @answers ~w(once session no unanswered)
 
   @spec new() :: t()
   def new, do: %__MODULE__{}
@@ -27,7 +23,7 @@ defmodule JidoCode.Tools.Doors.MCP.Consent do
   """
   @spec take(t(), String.t() | nil, String.t(), map(), map()) :: {t(), map(), String.t() | nil}
   def take(consent, said, name, args, context) do
-    if is_map_key(@words, said), do: record(said, name, args, context)
+    if said in @answers, do: Trail.answered(context.session_id, name, args, said)
     consent = remember(consent, said, name, args)
     once = if said == "once", do: [name], else: []
     context = Map.update(context, :consented_tools, [], &(&1 ++ consent.granted ++ once))
@@ -49,14 +45,6 @@ defmodule JidoCode.Tools.Doors.MCP.Consent do
   defp spoken("unanswered", _refused?), do: " The person at the client was asked, and did not answer."
   defp spoken(_said, true), do: " The person at the client has said no to this very call."
   defp spoken(_said, false), do: nil
-
-  defp record(said, name, args, context) do
-    status = if said in ["once", "session"], do: :ok, else: :blocked
-
-    AuditLogger.log_invocation(context.session_id, "consent to #{name}: #{@words[said]}", status, 0,
-      args: args
-    )
-  end
 
   @doc "The answer to a denied call, with the question when a person may allow it; a refusal by policy is never one."
   @spec question(Call.t(), map()) :: map()

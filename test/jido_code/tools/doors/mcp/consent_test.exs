@@ -99,6 +99,51 @@ defmodule JidoCode.Tools.Doors.MCP.ConsentTest do
     JidoCode.Tools.Test.CommandProcesses.eventually(fn -> not File.exists?("/proc/#{client.pid}") end)
   end
 
+  test "what was said is found in the trail by the tool and by its status", %{root: root} do
+    folder = Path.dirname(root)
+    file = Path.join(folder, "said.jsonl")
+
+    client =
+      McpClient.start!(root, ["--audit-file", file, "--consent", "mix_task"],
+        env: [{~c"XDG_STATE_HOME", to_charlist(folder)}]
+      )
+
+    McpClient.initialize(client, @elicitation)
+    {_params, {:error, _text}} = asked(client, "bash_execute", @echo, accept("no"))
+    {_params, {:error, _text}} = asked(client, "bash_execute", %{"command" => "pwd"}, %{"action" => "cancel"})
+    {_params, {:ok, _text}} = asked(client, "bash_execute", %{"command" => "pwd"}, accept("once"))
+    {_params, {:ok, _text}} = asked(client, "bash_execute", @echo, accept("for this session"))
+    McpClient.leave(client)
+    JidoCode.Tools.Test.CommandProcesses.eventually(fn -> not File.exists?("/proc/#{client.pid}") end)
+
+    shown = fn filters ->
+      output = ExUnit.CaptureIO.capture_io(fn -> Mix.Tasks.Jido.Audit.run([file | filters]) end)
+      output |> String.replace(~r/\e\[\d*m/, "") |> String.split("\n", trim: true)
+    end
+
+    # The command line's own, and those of the conversation, in one way.
+    assert [line, once, session] = shown.(["--status", "consented"])
+    assert line =~ ~r/  mix_task  consented  for the session\z/
+    assert once =~ ~r/  bash_execute  consented  for one call\z/
+    assert session =~ ~r/  bash_execute  consented  for the session\z/
+    assert [declined] = shown.(["--status", "declined", "--tool", "bash_execute"])
+    assert declined =~ "bash_execute"
+    assert [_line] = shown.(["--status", "unanswered", "--tool", "bash_execute"])
+    # By its arguments the consent belongs to its call.
+    hashes = fn status ->
+      for line <- shown.(["--json", "--tool", "bash_execute", "--status", status]), do: hash(line)
+    end
+
+    [of_once, nil] = hashes.("consented")
+    assert [^of_once, of_echo] = hashes.("ok")
+    assert hashes.("declined") == [of_echo]
+  end
+
+  defp hash(line) do
+    {:ok, entry} = JidoCode.Tools.JSON.decode(line)
+    entry["args_hash"]
+  end
+
   test "two calls are asked about one after the other", %{root: root} do
     client = client(root)
     McpClient.call(client, 1, "bash_execute", %{"command" => "pwd"})
