@@ -17,7 +17,9 @@ defmodule JidoCode.Tools.Answers.Logs do
     paragraphs(events ++ ["follow_up: #{report["follow_up"]}", report["note"]])
   end
 
-  defp event(event) do
+  @doc "The text of one event, without its last newline."
+  @spec event(%{String.t() => term()}) :: String.t()
+  def event(event) do
     facts = Enum.reject([event["time"], "[#{event["level"]}]", event["process"], event["where"]], &is_nil/1)
     lines = event["text"] |> String.trim() |> String.split("\n") |> Enum.map_join("\n", &("  " <> &1))
     Enum.join(facts, " ") <> "\n" <> lines

@@ -123,6 +123,23 @@ defmodule JidoCode.Tools.Introspection.LogRing do
     {events, newest}
   end
 
+  @doc "As `events/3`, but the oldest of them, oldest first: for whoever wants all, a part at a time."
+  @spec following(non_neg_integer(), pos_integer(), (event() -> boolean())) :: {[event()], non_neg_integer()}
+  def following(after_number, limit, keep?) do
+    newest = :atomics.get(:persistent_term.get(@counters), @newest)
+
+    events =
+      :ets.next(@table, after_number)
+      |> Stream.iterate(&:ets.next(@table, &1))
+      |> Stream.take_while(&(is_integer(&1) and &1 <= newest))
+      |> Stream.flat_map(&:ets.lookup(@table, &1))
+      |> Stream.map(&event/1)
+      |> Stream.filter(keep?)
+      |> Enum.take(limit)
+
+    {events, newest}
+  end
+
   # Numbers may be missing: dropped, or not written yet.
   defp before(number) do
     case :ets.prev(@table, number) do

@@ -4,7 +4,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
   #
   #   "events"     newest last: "number", "time" (UTC), "level", "process", and where known "where" (module, function, file and
   #                line), "application"; "text"
-  #   "follow_up"  what the next call's parameter takes to get only what is newer
+  #   "follow_up"  what the next call's parameter takes to get only what is newer; a call that has one gets the oldest of that
   #   "note"       only when there is something to say
 
   use JidoCode.Tools.Behaviours.SecureHandler
@@ -105,10 +105,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
         &(level?(&1, args["level"]) and newer?(&1, since) and of?(&1, args["process"]) and
             says?(&1, args["text"], regex))
 
-      look = fn ->
-        {events, newest} = LogRing.events(args["follow_up"] || 0, args["limit"], keep?)
-        {:ok, answer(events, newest, args)}
-      end
+      look = fn -> {:ok, look(args["follow_up"], args["limit"], keep?)} end
 
       words = %{
         timeout: "Reading the log took too long; a simpler regex is faster",
@@ -194,22 +191,31 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
     :re.run(text, regex, options) == :match
   end
 
-  defp answer(events, newest, args) do
-    {shown, left} = fit(events, @max_characters)
+  defp look(nil, limit, keep?) do
+    {events, newest} = LogRing.events(0, limit, keep?)
+    shown = fit(events, @max_characters)
+    left = length(events) - length(shown)
 
-    notes =
-      Enum.reject(
-        [
-          if(events == [], do: "No event matches. #{kept_since()}"),
-          if(left > 0, do: "#{left} older events are left out for their length: narrow the filters."),
-          if(length(events) == args["limit"],
-            do: "There may be older ones: raise limit or narrow the filters."
-          )
-        ],
-        &is_nil/1
-      )
+    answer(Enum.reverse(shown), newest, [
+      left > 0 && "#{left} older events are left out for their length: narrow the filters.",
+      length(events) == limit && "There may be older ones: raise limit or narrow the filters."
+    ])
+  end
 
-    result = %{"events" => Enum.reverse(shown), "follow_up" => newest}
+  # Whoever follows misses nothing: the oldest first, and the number of the last one that is shown.
+  defp look(number, limit, keep?) do
+    {events, newest} = LogRing.following(number, limit + 1, keep?)
+    shown = events |> Enum.take(limit) |> fit(@max_characters)
+
+    if length(shown) < length(events),
+      do:
+        answer(shown, List.last(shown)["number"], ["There are newer ones: call again with this follow_up."]),
+      else: answer(shown, newest, [])
+  end
+
+  defp answer(shown, follow_up, notes) do
+    notes = Enum.filter([shown == [] && "No event matches. #{kept_since()}" | notes], &is_binary/1)
+    result = %{"events" => shown, "follow_up" => follow_up}
     if notes == [], do: result, else: Map.put(result, "note", Enum.join(notes, " "))
   end
 
@@ -223,16 +229,16 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
     end
   end
 
-  # Newest first, until the room is used.
+  # The first of them, until the room is used, by their length as they are written.
   defp fit(events, room) do
     {shown, _room} =
       Enum.reduce_while(events, {[], room}, fn event, {shown, room} ->
         event = show(event)
-        size = String.length(event["text"]) + 100
+        size = String.length(Answers.Logs.event(event)) + 1
         if size > room, do: {:halt, {shown, 0}}, else: {:cont, {[event | shown], room - size}}
       end)
 
-    {Enum.reverse(shown), length(events) - length(shown)}
+    Enum.reverse(shown)
   end
 
   defp show(event) do

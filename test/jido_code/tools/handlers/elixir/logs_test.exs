@@ -57,6 +57,44 @@ defmodule JidoCode.Tools.Handlers.Elixir.LogsTest do
     assert texts(read!(%{"text" => mark, "follow_up" => number})) == ["new #{mark}"]
   end
 
+  test "whoever follows gets all, a part at a time, the oldest first", %{mark: mark} do
+    %{"follow_up" => number} = read!(%{})
+    capture_log(fn -> for n <- 1..5, do: Logger.error("#{n} #{mark}") end)
+    follow = &read!(%{"text" => mark, "limit" => 2, "follow_up" => &1})
+
+    first = follow.(number)
+    assert texts(first) == ["1 #{mark}", "2 #{mark}"]
+    assert first["note"] =~ "newer ones: call again with this follow_up"
+    second = follow.(first["follow_up"])
+    assert texts(second) == ["3 #{mark}", "4 #{mark}"]
+    third = follow.(second["follow_up"])
+    assert texts(third) == ["5 #{mark}"]
+    refute third["note"]
+    assert texts(follow.(third["follow_up"])) == []
+  end
+
+  test "what is left out for its length is the oldest, counted as it is written", %{mark: mark} do
+    %{"follow_up" => number} = read!(%{})
+    # Most of it is what the lines are moved by.
+    capture_log(fn -> for n <- 1..12, do: Logger.error("#{n} #{mark}\n" <> String.duplicate("a\n", 1_500)) end)
+
+    latest = read!(%{"text" => mark})
+    written = Answers.text("get_logs", latest)
+    assert latest["note"] =~ "older events are left out for their length"
+    assert List.last(texts(latest)) =~ "12 #{mark}"
+    assert written =~ "follow_up: #{latest["follow_up"]}\n#{latest["note"]}"
+    refute written =~ "cut here"
+
+    # Whoever follows gets them all.
+    all =
+      Stream.unfold(number, fn number ->
+        found = read!(%{"text" => mark, "follow_up" => number})
+        if found["events"] != [], do: {texts(found), found["follow_up"]}
+      end)
+
+    assert all |> Enum.concat() |> Enum.map(&hd(String.split(&1))) == for(n <- 1..12, do: "#{n}")
+  end
+
   test "takes a time or an age", %{mark: mark} do
     capture_log(fn -> Logger.error(mark) end)
     assert texts(read!(%{"text" => mark, "since" => "5m"})) == [mark]
