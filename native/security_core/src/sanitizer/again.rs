@@ -1,8 +1,8 @@
 //! Once found, found everywhere: a value that its name gave away goes wherever else it stands.
 
 use super::bare::number_rule;
+use super::found::Found;
 use super::rules::Rule;
-use super::scan::Found;
 use super::shape::*;
 
 /// More values than that are not followed: their own places are redacted anyway.

@@ -1,6 +1,7 @@
 //! Which piece of a text calls which detector: a table that knows no engine.
 
 use super::families::{FAMILIES, MARKED};
+use super::password_names;
 use super::prefilter::Piece;
 use super::scan::{Scan, boundary};
 use super::shape::rarest;
@@ -122,7 +123,7 @@ pub(crate) fn table(fields: &[String]) -> (Vec<Piece>, Vec<Anchor>) {
             add(Anchor::At(*detector), &|id| Piece::any_case(piece, id));
         }
     }
-    tongues::pieces(|piece| add(Anchor::At(tongues::named), piece));
+    password_names::pieces(|piece| add(Anchor::At(tongues::named), piece));
     for field in fields {
         let (piece, _) = rarest_four(field.as_bytes());
         add(Anchor::At(telling_word), &|id| Piece::any_case(piece, id));

@@ -2,9 +2,9 @@
 //! them.
 
 use super::cell;
-use super::key::Key;
 use super::keys::KeyClass;
 use super::literal::{Kind, marked, skip_blanks, skip_space};
+use super::name::Key;
 use super::scan::Scan;
 use super::shape::*;
 

@@ -2,21 +2,21 @@
 
 use super::cell;
 use super::judge::{
-    Place, bare_is_secret, is_code, is_identifier, is_keyword, is_number, is_path, is_placeholder,
-    names_key, names_secret, quoted_is_secret,
+    DATA, Place, argument_is_secret, bare_is_secret, is_code, is_identifier, is_keyword, is_number,
+    is_path, is_placeholder, names_key, names_secret, quoted_is_secret,
 };
-use super::key::{Key, NAME};
 use super::keys::KeyClass;
 use super::literal::{Until, bare, bare_end, skip_blanks};
 use super::marks::mark_at;
+use super::name::{Key, NAME};
 use super::place::{in_settings, place};
 use super::prose;
 use super::rules::Rule;
 use super::scan::Scan;
+use super::secret::{JUDGED, secret};
 use super::separator::Separator;
 use super::shape::*;
 use super::token::{broken_off, continuation};
-use super::value::{JUDGED, secret};
 
 /// A value without quotation marks.
 pub(super) fn bare_value(
@@ -255,14 +255,6 @@ struct Word {
     end: usize,
 }
 
-/// Where only data can stand.
-const DATA: Place = Place {
-    tight: true,
-    data: true,
-    screaming: true,
-    ends: true,
-};
-
 impl Word {
     fn is_secret(&self, text: &[u8], key: &Key) -> bool {
         let value = &text[self.at..self.end];
@@ -383,38 +375,4 @@ fn number_is_secret(text: &[u8], key: &Key, class: KeyClass, word: &Word) -> boo
         && (6..=12).contains(&value.len())
         && all(value, D)
         && (data || said)
-}
-
-/// The argument of `--password`: a word of small letters only may be a usage text's.
-pub(super) fn argument_is_secret(class: KeyClass, key: &[u8], value: &[u8], flag: bool) -> bool {
-    // A word of its own on a command line says as much as a setting does.
-    let place = DATA;
-    if class == KeyClass::Weak {
-        return flag
-            && matches!(value.len(), 32 | 64)
-            && all(value, HEX)
-            && any(value, D)
-            && any(value, L)
-            || bare_is_secret(class, key, value, place);
-    }
-    let kept = value
-        .iter()
-        .rev()
-        .take_while(|b| matches!(b, b']' | b')' | b'}' | b','))
-        .count();
-    let value = &value[..value.len() - kept];
-    if all(value, U | US | DASH) && surprise(value) < 40 || value.len() < 3 {
-        return false;
-    }
-    if class >= KeyClass::Secret && flag {
-        return !is_placeholder(value)
-            && !value.iter().any(|b| matches!(b, b'[' | b'<' | b'{' | b'('))
-            && (any(value, D)
-                || value.iter().any(|b| {
-                    b.is_ascii_punctuation()
-                        && !matches!(b, b'-' | b'_' | b'.' | b'/' | b',' | b'=')
-                })
-                || surprise(value) > 3 * value.len() as i32);
-    }
-    bare_is_secret(class, key, value, place)
 }

@@ -4,9 +4,8 @@
 //! A header is read once, with all its names; rows are followed as long as they have its form.
 
 use super::cell::{self, Column};
-use super::key::Key;
-use super::keys::KeyClass;
-use super::literal::{Kind, marked, skip_space};
+use super::elements::MAX_COLUMNS;
+use super::name::Key;
 use super::scan::Scan;
 use super::shape::*;
 use super::statement;
@@ -17,8 +16,6 @@ const MAX_LINE: usize = 4096;
 const READS: usize = 4;
 /// So many rows are followed; a longer table is cut by the printer or is not a table.
 const MAX_ROWS: usize = 4096;
-/// More columns than that are read up to here.
-const MAX_COLUMNS: usize = 64;
 
 /// A telling name that may be a column's: reads the columns beside it, and the values that belong
 /// to them.
@@ -391,11 +388,6 @@ fn next_line(text: &[u8], end: usize) -> usize {
     (end + 1).min(text.len())
 }
 
-pub(super) fn run_end_of(text: &[u8], from: usize, inside: impl Fn(u8) -> bool) -> usize {
-    let rest = &text[from.min(text.len())..text.len().min(from + 64)];
-    from + rest.iter().take_while(|&&b| inside(b)).count()
-}
-
 fn before(text: &[u8], to: usize, inside: impl Fn(u8) -> bool) -> usize {
     let from = to.saturating_sub(64);
     to - text[from..to]
@@ -403,53 +395,4 @@ fn before(text: &[u8], to: usize, inside: impl Fn(u8) -> bool) -> usize {
         .rev()
         .take_while(|&&b| inside(b))
         .count()
-}
-
-/// The elements of a list of literals whose bracket stands at `open`, and where the list ends.
-pub(super) fn elements(text: &[u8], open: usize, out: &mut Vec<(usize, usize)>) -> Option<usize> {
-    out.clear();
-    let close = if text[open] == b'(' { b')' } else { b']' };
-    let mut at = open + 1;
-    while out.len() < MAX_COLUMNS {
-        at = skip_space(text, at, 120);
-        let (from, to, after) = element(text, at, close)?;
-        out.push((from, to));
-        at = skip_space(text, after, 120);
-        match text.get(at)? {
-            b',' => at += 1,
-            b if *b == close => return Some(at + 1),
-            _ => return None,
-        }
-    }
-    None
-}
-
-/// A literal, or a word or call up to the next comma or the list's end.
-fn element(text: &[u8], at: usize, close: u8) -> Option<(usize, usize, usize)> {
-    if let Some(literal) = marked(text, at).filter(|l| matches!(l.kind, Kind::Quoted(_))) {
-        return Some((literal.start, literal.end, literal.after));
-    }
-    let mut depth = 0usize;
-    let rest = &text[at..text.len().min(at + 512)];
-    let end = rest.iter().position(|&b| {
-        if depth == 0 && (b == b',' || b == close) {
-            return true;
-        }
-        match b {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        false
-    })?;
-    Some((at, at + rest[..end].trim_ascii_end().len(), at + end))
-}
-
-/// Which columns of a list of names are secret.
-pub(super) fn classes(scan: &Scan, names: &[(usize, usize)]) -> Vec<Option<KeyClass>> {
-    let class = |&(from, to): &(usize, usize)| match cell::column(scan, &scan.text[from..to]) {
-        Column::Secret(class) => Some(class),
-        _ => None,
-    };
-    names.iter().map(class).collect()
 }

@@ -5,8 +5,8 @@ use super::keys::KeyClass;
 use super::literal::{Kind, Until, bare, marked, skip_blanks};
 use super::rules::Rule;
 use super::scan::Scan;
+use super::secret::JUDGED;
 use super::shape::*;
-use super::value::JUDGED;
 use aho_corasick::AhoCorasick;
 use once_cell::sync::OnceCell;
 

@@ -5,9 +5,10 @@
 //! window. A window that spends its budget is redacted word by word, and the answer says so.
 
 use super::anchors::{Anchor, Speller, Whole, detect, table};
+use super::found::Found;
 use super::prefilter::{BATCH, Batch, Prefilter, long_runs};
 use super::rules::Rule;
-use super::scan::{Found, Scan, WINDOW};
+use super::scan::{Scan, WINDOW};
 use super::shape::{ALNUM, D, DASH, DOT, UNJUDGED, is, run_end};
 use super::{runs, view};
 use std::collections::HashSet;

@@ -1,10 +1,10 @@
 //! HTTP headers: credentials after a scheme's name, and cookies.
 
 use super::judge::{self, Place, bare_is_secret, is_placeholder, quoted_is_secret};
-use super::key::Key;
 use super::keys::{KeyClass, classify};
 use super::literal::{Kind, Quote, Until, bare, marked, skip_blanks};
 use super::marks::{self, without};
+use super::name::Key;
 use super::rules::Rule;
 use super::scan::Scan;
 use super::separator::Separator;

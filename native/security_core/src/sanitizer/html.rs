@@ -1,8 +1,8 @@
 //! Tables of HTML: the name in a heading rules the cells below it.
 
 use super::cell;
-use super::key::Key;
 use super::keys::KeyClass;
+use super::name::Key;
 use super::scan::Scan;
 use super::shape::starts_ci;
 

@@ -305,6 +305,14 @@ pub(crate) struct Place {
     pub(crate) ends: bool,
 }
 
+/// Where only data can stand.
+pub(super) const DATA: Place = Place {
+    tight: true,
+    data: true,
+    screaming: true,
+    ends: true,
+};
+
 /// A word without quotation marks under a key of `class`: is it secret?
 pub(crate) fn bare_is_secret(class: KeyClass, key: &[u8], value: &[u8], place: Place) -> bool {
     let value = &*without(value);
@@ -403,6 +411,40 @@ pub(super) fn is_function(value: &[u8]) -> bool {
         && name.len() > 1
         && all(name, WORD | DOT | COLON)
         && surprise(name) < 40
+}
+
+/// The argument of `--password`: a word of small letters only may be a usage text's.
+pub(super) fn argument_is_secret(class: KeyClass, key: &[u8], value: &[u8], flag: bool) -> bool {
+    // A word of its own on a command line says as much as a setting does.
+    let place = DATA;
+    if class == KeyClass::Weak {
+        return flag
+            && matches!(value.len(), 32 | 64)
+            && all(value, HEX)
+            && any(value, D)
+            && any(value, L)
+            || bare_is_secret(class, key, value, place);
+    }
+    let kept = value
+        .iter()
+        .rev()
+        .take_while(|b| matches!(b, b']' | b')' | b'}' | b','))
+        .count();
+    let value = &value[..value.len() - kept];
+    if all(value, U | US | DASH) && surprise(value) < 40 || value.len() < 3 {
+        return false;
+    }
+    if class >= KeyClass::Secret && flag {
+        return !is_placeholder(value)
+            && !value.iter().any(|b| matches!(b, b'[' | b'<' | b'{' | b'('))
+            && (any(value, D)
+                || value.iter().any(|b| {
+                    b.is_ascii_punctuation()
+                        && !matches!(b, b'-' | b'_' | b'.' | b'/' | b',' | b'=')
+                })
+                || surprise(value) > 3 * value.len() as i32);
+    }
+    bare_is_secret(class, key, value, place)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! `password_file`, `public_key`, `bypass`.
 
 use super::key_words::{ABOUT, HARMLESS, PASSWORD, PLAIN_KEY_OF, SECRET_KEY_OF, TAIL, TELLS, says};
-use super::tongues;
+use super::password_names;
 
 /// How much a value under a key must look like a secret to be taken for one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -185,7 +185,7 @@ fn glued(word: &[u8]) -> Option<KeyClass> {
 /// say nothing.
 pub(crate) fn classify(name: &[u8]) -> KeyClass {
     let mut words = Words::none();
-    if !name.is_ascii() && tongues::is_password(name) {
+    if !name.is_ascii() && password_names::is_password(name) {
         return KeyClass::Password;
     }
     if !words.split(name) {

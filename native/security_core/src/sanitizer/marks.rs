@@ -5,8 +5,8 @@
 //! That is what makes redaction come to rest: a finding that reaches into a mark takes it whole, so
 //! that each further pass leaves fewer bytes that are no mark.
 
+use super::found::Found;
 use super::rules::RULES;
-use super::scan::Found;
 use aho_corasick::{AhoCorasick, MatchKind};
 use std::borrow::Cow;
 use std::sync::OnceLock;

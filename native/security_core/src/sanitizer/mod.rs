@@ -18,6 +18,10 @@
 //!    of the text (`view`);
 //! 4. known values are searched for exactly (`known`), the configured rules run, and all findings
 //!    are merged.
+//!
+//! The files use each other in one direction: the table of anchors knows the detectors, these know
+//! how names and values are read (`name`, `literal`) and judged, and those know the bytes' classes
+//! (`shape`) alone.
 
 mod again;
 mod anchors;
@@ -28,10 +32,12 @@ mod collect;
 mod columns;
 mod commands;
 mod dump;
+mod elements;
 mod encoded;
 mod engine;
 mod families;
 mod fields;
+mod found;
 mod headers;
 mod html;
 mod judge;
@@ -42,7 +48,9 @@ mod known;
 mod literal;
 mod marks;
 mod memory;
+mod name;
 mod nested;
+mod password_names;
 mod pem;
 mod place;
 mod placeholder;
@@ -51,6 +59,7 @@ mod prose;
 mod rules;
 mod runs;
 mod scan;
+mod secret;
 mod separator;
 mod shape;
 mod statement;
@@ -69,10 +78,11 @@ pub use rules::RuleInfo;
 pub use summary::{Sides, Summary};
 
 use engine::{Engine, LONG_WORD, WORD, Walk};
+use found::Found;
 use marks::{Marks, Reach};
 use regex::bytes::{Regex, RegexBuilder};
 use rules::{RULES, Rule};
-use scan::{Found, Scan, normal};
+use scan::{Scan, normal};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::OnceLock;

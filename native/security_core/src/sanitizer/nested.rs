@@ -3,12 +3,12 @@
 
 use super::cell;
 use super::judge::{is_keyword, is_placeholder, names_secret, quoted_is_secret};
-use super::key::{Key, NAME};
 use super::keys::KeyClass;
 use super::literal::{Kind, Literal, Quote, Until, bare, marked, skip_blanks, skip_space};
+use super::name::{Key, NAME};
 use super::scan::Scan;
+use super::secret::{JUDGED, secret};
 use super::shape::*;
-use super::value::{JUDGED, secret};
 
 /// So much of a container is read.
 const MAX_REACH: usize = 4096;

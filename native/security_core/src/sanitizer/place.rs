@@ -1,7 +1,7 @@
 //! Where a name stands in its line: among data or in code.
 
 use super::judge::Place;
-use super::key::Key;
+use super::name::Key;
 use super::shape::*;
 
 /// Words before a setting: what exports it, or takes it as an argument. Sorted.

@@ -1,15 +1,14 @@
 //! Values that a sentence names: "the password is …", and the settings that look like one:
 //! `ENV KEY value`, netrc.
 
-use super::bare::argument_is_secret;
-use super::judge::{self, Place, bare_is_secret, is_placeholder};
-use super::key::Key;
+use super::judge::{self, Place, argument_is_secret, bare_is_secret, is_placeholder};
 use super::key_words;
 use super::keys::KeyClass;
 use super::literal::{Kind, Until, bare, marked, skip_blanks, skip_space};
+use super::name::Key;
 use super::scan::Scan;
+use super::secret::secret;
 use super::shape::*;
-use super::value::secret;
 
 /// Prose without a digit, a quotation mark or an escape up to its line's end names no value, and
 /// most prose is like that.

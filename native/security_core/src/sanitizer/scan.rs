@@ -1,19 +1,11 @@
 //! The state of one walk over a text: what was found, how far rules have read, and what may still
 //! be spent.
 
+use super::found::Found;
 use super::keys::{KeyClass, classify};
 use super::rules::Rule;
 use super::shape::*;
 use std::collections::HashSet;
-
-/// A finding before it is merged and mapped: `rank` says whose replacement wins where two overlap.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Found {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    pub(crate) rule: u16,
-    pub(crate) rank: u8,
-}
 
 /// The state of one walk.
 pub(crate) struct Scan<'t> {

@@ -1,8 +1,8 @@
 //! What stands between a name and its value.
 
 use super::html;
-use super::key::{Key, NAME};
 use super::literal::{Literal, Quote, skip_blanks, skip_space};
+use super::name::{Key, NAME};
 use super::shape::*;
 
 /// What stands between a key and its value.

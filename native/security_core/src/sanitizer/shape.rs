@@ -119,6 +119,11 @@ pub(crate) fn run_end(text: &[u8], from: usize, mask: u16) -> usize {
         .unwrap_or(rest.len())
 }
 
+pub(crate) fn run_end_of(text: &[u8], from: usize, inside: impl Fn(u8) -> bool) -> usize {
+    let rest = &text[from.min(text.len())..text.len().min(from + 64)];
+    from + rest.iter().take_while(|&&b| inside(b)).count()
+}
+
 /// As [`run_end`], looking at no more than `cap` bytes.
 #[inline]
 pub(crate) fn run_end_capped(text: &[u8], from: usize, mask: u16, cap: usize) -> usize {

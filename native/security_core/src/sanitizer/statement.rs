@@ -2,10 +2,10 @@
 //! list of its parameters, `COPY`, `columns: […], rows: [[…]]`.
 
 use super::cell;
-use super::columns::{classes, elements, run_end_of};
-use super::key::Key;
+use super::elements::{classes, elements};
 use super::keys::KeyClass;
 use super::literal::{Kind, marked, skip_space};
+use super::name::Key;
 use super::scan::Scan;
 use super::shape::*;
 

@@ -2,8 +2,8 @@
 
 use super::families::is_uuid;
 use super::judge::is_placeholder;
-use super::key::Key;
 use super::literal::{Kind, Quote, Until, bare, marked};
+use super::name::Key;
 use super::rules::Rule;
 use super::scan::Scan;
 use super::shape::*;

@@ -7,15 +7,16 @@ use super::dump::Line;
 use super::headers;
 use super::html;
 use super::judge::{quoted_is_secret, token_is_secret};
-use super::key::Key;
 use super::keys::KeyClass;
 use super::literal::{
     Kind, Literal, Quote, Until, bare, concatenated, decode_codes, marked, skip_blanks, skip_space,
 };
+use super::name::Key;
 use super::nested;
 use super::prose;
 use super::rules::Rule;
 use super::scan::Scan;
+use super::secret::{JUDGED, secret};
 use super::separator::{Separator, is_pair, is_setter};
 use super::shape::*;
 use super::statement;
@@ -319,9 +320,6 @@ fn changed_words(scan: &mut Scan, key: &Key, class: KeyClass, at: usize) {
     }
 }
 
-/// How often judging reads the bytes of a value.
-pub(super) const JUDGED: usize = 16;
-
 /// In a comparison only what looks like a secret is one.
 fn lowered(class: KeyClass, separator: Separator) -> KeyClass {
     match separator {
@@ -444,30 +442,6 @@ fn follows_string(text: &[u8], at: usize) -> bool {
     ends || [&b"++"[..], b" ++", b"<>", b" <>", b" +", b" .", b" |"]
         .iter()
         .any(|glue| rest.starts_with(glue))
-}
-
-/// Reports a value, under the rule that its key or its form calls for.
-pub(super) fn secret(scan: &mut Scan, key: &Key, class: KeyClass, start: usize, end: usize) {
-    let value = &scan.text[start..end];
-    let rule = if value.starts_with(b"$2") || value.starts_with(b"$argon2") {
-        Rule::PasswordHash
-    } else if contains_ci(key.name, b"aws") && value.len() == 40 {
-        Rule::AwsSecret
-    } else if contains_ci(key.name, b"accountkey") || contains_ci(key.name, b"sharedaccesskey") {
-        Rule::Azure
-    } else if value.starts_with(b"django-insecure-") {
-        Rule::Django
-    } else if class == KeyClass::Password {
-        Rule::Password
-    } else if class == KeyClass::Field {
-        Rule::Field
-    } else if key.start > 0 && matches!(scan.text[key.start - 1], b'?' | b'&') {
-        Rule::UrlQuery
-    } else {
-        Rule::Secret
-    };
-    scan.add(start, end, rule, 1);
-    scan.value_until = scan.value_until.max(end);
 }
 
 /// Skips a type and an equals sign: `&'static str = `.
