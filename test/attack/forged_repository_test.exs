@@ -142,7 +142,7 @@ defmodule JidoCode.Tools.Attack.ForgedRepositoryTest do
                told |> Enum.map(&hd(String.split(&1))) |> Enum.sort()
 
       report = JidoCode.Tools.Command.Result.report(run!(folders, mode, ["git", "init", "-q", "again"]))
-      assert report["note"] =~ "again/.git is a new repository"
+      assert report["note"] =~ "again/.git is a new git repository"
       assert run!(folders, mode, ["true"]).appeared == []
     end)
   end

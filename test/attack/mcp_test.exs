@@ -70,7 +70,7 @@ defmodule JidoCode.Tools.Attack.McpTest do
       refute sleeping =~ "sleep 4217 "
 
       assert {:ok, text} = make.("nested")
-      assert text =~ "lib/nested/.git is a new repository"
+      assert text =~ "lib/nested/.git is a new git repository"
 
       {:ok, _text} = make.("link")
       assert {:error, _text} = tool.(%{"command" => "cat secret", "working_directory" => "here"})

@@ -129,7 +129,7 @@ defmodule JidoCode.Everything do
   defp traced({:ok, data}), do: data
 
   defp traced({:error, text}) do
-    true = text =~ "takes OTP 27"
+    true = text =~ "needs OTP 27"
     %{"error" => text}
   end
 
@@ -143,5 +143,6 @@ defmodule JidoCode.Everything do
   @doc "The Executor's time for a tool: a little more than the tool's own maximum, where that is more than 30 seconds."
   def timeout(name) when name in ["mix_task", "run_exunit"], do: 310_000
   def timeout(name) when name in ["bash_execute", "bash_output"], do: 610_000
+  def timeout("trace_calls"), do: 65_000
   def timeout(_name), do: 35_000
 end

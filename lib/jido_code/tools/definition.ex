@@ -226,7 +226,7 @@ defmodule JidoCode.Tools.Definition do
     if wrong == [], do: declared(definition) ++ Arguments.all_problems(definition.parameters), else: wrong
   end
 
-  def problems_of(_other), do: ["its definition/0 returns no map"]
+  def problems_of(_other), do: ["its definition/0 does not return a map"]
 
   defp declared(definition) do
     case definition |> Map.reject(&match?({_key, nil}, &1)) |> SecureHandler.validate_properties() do

@@ -76,7 +76,7 @@ defmodule JidoCode.Tools.Shells do
          shells}
 
       map_size(shells) >= @overall ->
-        {:reply, {:error, {:too_many, "#{@overall} background shells exist, no more are allowed."}}, shells}
+        {:reply, {:error, {:too_many, "#{@overall} background shells exist; that is the maximum."}}, shells}
 
       true ->
         # The place is taken before the command starts, so that no number of calls at once gets past the limit.

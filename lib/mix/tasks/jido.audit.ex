@@ -73,7 +73,7 @@ defmodule Mix.Tasks.Jido.Audit do
         fail("no file is configured (config :jido_code_tools, audit_file:): give one")
 
     [identity] = PlainFile.identities([path])
-    if identity == nil, do: fail("#{path} is not there, or no regular file"), else: path
+    if identity == nil, do: fail("#{path} does not exist, or is not a regular file"), else: path
   end
 
   defp verify(path, opts) do

@@ -34,7 +34,7 @@ defmodule Mix.Tasks.Jido.Doctor do
 
     for promise <- found.promises do
       IO.puts([mark(promise.kept?), " ", promise.text, "."])
-      if promise.mend, do: IO.puts(["     to mend it: ", promise.mend])
+      if promise.mend, do: IO.puts(["     to fix it: ", promise.mend])
     end
 
     unless Doctor.whole?(found), do: exit({:shutdown, 1})

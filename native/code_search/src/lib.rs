@@ -78,8 +78,8 @@ pub struct Options {
     pub context_after: usize,
     /// A type name as ripgrep knows it (`elixir`, `rust`, ...), or a file name extension (`ex`).
     pub file_type: Option<String>,
-    /// A glob as `.gitignore` spells them, from the project's root. It narrows what is searched, and
-    /// doesn't hold for a path that is a file.
+    /// A glob in the syntax of `.gitignore`, from the project's root. It narrows the search, and
+    /// does not apply to a path that is a file.
     pub glob: Option<String>,
     /// Letters match whatever their case.
     pub case_insensitive: bool,

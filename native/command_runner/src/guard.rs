@@ -64,7 +64,7 @@ pub fn run(scratch: PathBuf) -> io::Result<u8> {
 /// Why there is no temporary folder, and what helps.
 pub fn cannot_make(scratch: &Scratch, error: &io::Error) -> String {
     format!(
-        "the temporary folder {} can't be made: {error}. Free space there, or name another place by \
+        "the temporary folder {} can't be made: {error}. Free space there, or name another place in \
          config :jido_code_tools, command_temp_dir:",
         scratch.path().display()
     )

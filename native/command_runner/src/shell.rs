@@ -600,7 +600,9 @@ fn carry_out(
 
 fn explain(error: &BindError) -> String {
     match error {
-        BindError::Protected { command, path } => format!("{command}: {path}: not for tools"),
+        BindError::Protected { command, path } => {
+            format!("{command}: {path}: tools may not use this path")
+        }
         BindError::TooManyMatches { command, pattern } => {
             format!("{command}: {pattern}: too many files")
         }

@@ -46,16 +46,16 @@ impl Fence {
     pub fn instruction(&self, wanted: Wanted) -> &'static str {
         match (self, wanted) {
             (Fence::Whole, _) => {
-                "Commands run in a fence, so the wide list of commands is in force: also sed, awk, jq, xargs, find -exec, most mix \
-                 tasks, subshells, here-documents, export and $?. Not shells, inline code, $(...), loops or &."
+                "Commands run in a fence, so the wide list of commands is in force: also sed, awk, \
+                 jq, xargs, find -exec, most mix tasks, subshells, here-documents, export and $?. Not shells, inline code, $(...), loops or &."
             }
             (Fence::Less(_), Wanted::Required) => {
-                "This machine has no whole fence for commands, so commands, Mix tasks and tests are refused; a person can start \
-                 the server with --fence best-effort."
+                "This machine has no whole fence for commands, so commands, Mix tasks and tests are \
+                 refused; a person can start the server with --fence best-effort."
             }
             _ => {
-                "Commands run without a whole fence, so the narrow list of commands is in force: text and file tools, local git, \
-                 mix and build tools, joined by | && || ;. No sed, awk, xargs, variables or subshells."
+                "Commands run without a whole fence, so the narrow list of commands is in force: text \
+                 and file tools, local git, mix and build tools, joined by | && || ;. No sed, awk, xargs, variables or subshells."
             }
         }
     }
@@ -68,11 +68,13 @@ impl Fence {
             }
             (Fence::Less(why), Wanted::Required) => {
                 format!(
-                    "no whole fence for commands ({why}), so none is run. mix jido.doctor says what mends it"
+                    "no whole fence for commands ({why}), so none is run. mix jido.doctor says how \
+                     to fix it"
                 )
             }
             (Fence::Less(why), _) => format!(
-                "no whole fence for commands ({why}); the narrow list of commands is in force. mix jido.doctor says what mends it"
+                "no whole fence for commands ({why}); the narrow list of commands is in force. \
+                 mix jido.doctor says how to fix it"
             ),
             (Fence::Off, _) => {
                 "no fence for commands, as asked; the narrow list of commands is in force"

@@ -24,7 +24,7 @@ impl Install {
         let root = program.ancestors().nth(5).unwrap_or(Path::new("/"));
         Install::at(root).map_err(|error| {
             format!(
-                "{} is no installed server ({error}); mix jido.mcp.config installs one and \
+                "{} is not an installed server ({error}); mix jido.mcp.config installs one and \
                  prints how to start it",
                 program.display()
             )

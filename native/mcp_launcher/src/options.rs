@@ -12,8 +12,10 @@ usage: jido_mcp [--project FOLDER] [--path FOLDERS] [options of the session]
 
   --project FOLDER  the Mix project to serve; default: the current folder
   --path FOLDERS    put before PATH, for clients that don't have mix, elixir and erl on theirs
-  --ask WHEN        denied (default): a denied call asks the person at the client, where that can be done; never
-  --ask-seconds N   how long a question waits for its answer, 1 to 600; default: 45, as clients give up after 60
+  --ask WHEN        denied (default): a denied call asks the person at the client, if the client
+                    can ask; never
+  --ask-seconds N   how long a question waits for its answer, 1 to 600; default: 45, because
+                    clients give up after 60
 
 `mix jido.mcp.config` prints the whole command for a project.";
 

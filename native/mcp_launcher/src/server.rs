@@ -326,7 +326,7 @@ impl ServerHandler for Server {
     /// Those of the newer era open a stream for it.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let Ok(_stream) = self.streams.try_acquire() else {
-            let what = format!("{MAX_STREAMS} streams are open, which is all that may");
+            let what = format!("{MAX_STREAMS} streams are open, the maximum");
             return Err(ErrorData::invalid_params(what, None));
         };
         if context.accepted().tools_list_changed != Some(true) {
@@ -354,8 +354,7 @@ impl ServerHandler for Server {
         self.catalog
             .check(&request.name, &self.tools.offered().borrow())?;
         let Ok(_running) = self.calls.try_acquire() else {
-            let what =
-                format!("{MAX_CALLS} calls are running, which is all that may. Wait for one.");
+            let what = format!("{MAX_CALLS} calls are running, the maximum. Wait for one to end.");
             return Ok(failure(what).into());
         };
         let arguments = request.arguments.iter().flat_map(Map::values);

@@ -550,7 +550,8 @@ impl Vm {
         let child = command.spawn().map_err(|error| {
             let program = install.elixir();
             format!(
-                "Can't start {} ({error}); mix jido.mcp.config installs the server for an Elixir that is there",
+                "Can't start {} ({error}); mix jido.mcp.config installs the server \
+                 for the Elixir that is installed",
                 program.display()
             )
         })?;

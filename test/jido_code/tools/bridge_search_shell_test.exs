@@ -298,7 +298,7 @@ defmodule JidoCode.Tools.LuaBridgeTest do
     IO.puts(text)
     """
 
-    assert {"Luerl is not there" <> _, 0} =
+    assert {"Luerl is missing" <> _, 0} =
              System.cmd("elixir", ["-pa", ebin, "-e", code], stderr_to_stdout: true)
   end
 

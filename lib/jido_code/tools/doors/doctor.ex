@@ -99,7 +99,7 @@ defmodule JidoCode.Tools.Doors.Doctor do
       ),
       promise("The network mode {:ports, list} holds", landlock >= 4, mend_landlock()),
       promise(
-        "A command can't start more processes than it may",
+        "The number of processes of a command is limited",
         not String.starts_with?(processes, "not applied"),
         "Run as an ordinary user, or let this user write the pids cgroup it is in (with systemd: systemd-run --user --scope -p Delegate=yes ...)."
       )

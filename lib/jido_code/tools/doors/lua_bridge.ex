@@ -84,9 +84,7 @@ defmodule JidoCode.Tools.LuaBridge do
   defp available do
     if Luerl.available?(),
       do: :ok,
-      else:
-        {:error,
-         "Luerl is not there, or not in a version from 0.4 on: add :luerl to the application's dependencies"}
+      else: {:error, "Luerl is missing, or older than 0.4: add :luerl to the application's dependencies"}
   end
 
   defp named(tools) do

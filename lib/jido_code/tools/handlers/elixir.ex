@@ -79,7 +79,7 @@ defmodule JidoCode.Tools.Handlers.Elixir do
     "Path traversal not allowed in argument: #{arg}"
   end
 
-  def format_error(:project_root_not_found, _subject), do: "The project's folder is not there"
+  def format_error(:project_root_not_found, _subject), do: "The project's folder does not exist"
   def format_error(:enoent, subject), do: "Command or file not found: #{subject}"
   def format_error(reason, subject) when is_atom(reason), do: "Error (#{reason}): #{subject}"
   def format_error(reason, _subject) when is_binary(reason), do: reason

@@ -31,6 +31,6 @@ defmodule JidoCode.Tools.Introspection.Compiled do
 
     if loaded?,
       do: "#{Reference.show_module(name)} is in memory only: it was made by code that ran, and has no file",
-      else: "Module not found: no compiled #{Reference.show_module(name)} is there; does the project compile?"
+      else: "Module not found: there is no compiled #{Reference.show_module(name)}; does the project compile?"
   end
 end

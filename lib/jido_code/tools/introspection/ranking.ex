@@ -48,7 +48,7 @@ defmodule JidoCode.Tools.Introspection.Ranking do
 
   @typedoc """
   `top`, and `others` that may not be shown: the largest first, none of them zero. A figure over a window is the growth. `seen`
-  were looked at, of `total`; `kept` of them passed the filter; `silent` did not let themselves be looked at.
+  were looked at, of `total`; `kept` of them passed the filter; `silent` could not be inspected.
   """
   @type t :: %{
           top: [{pid(), integer()}],

@@ -58,7 +58,7 @@ defmodule JidoCode.Tools.Introspection.Target do
   end
 
   defp not_a_name(noun, text) do
-    "Invalid #{noun}: #{text} is none of a registered name, a pid, {:via, Registry, {registry, key}} and {:global, name}"
+    "Invalid #{noun}: #{text} is not a registered name, a pid, {:via, Registry, {registry, key}} or {:global, name}"
   end
 
   # Other modules of via names are the project's code, which is not called.

@@ -191,7 +191,7 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
         do:
           GenServer.reply(
             from,
-            {:error, "Still at it (#{doing(state)}), after #{div(entry.patience, 1_000)} s."}
+            {:error, "Still working (#{doing(state)}), after #{div(entry.patience, 1_000)} s."}
           )
 
     {:noreply, %{state | restarting: rest}}
@@ -306,7 +306,7 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
   defp answer(%{"failure" => "too_large"}),
     do: {:error, "The answer of the project's VM is too large. Ask for less."}
 
-  defp answer(_other), do: {:error, "The project's VM could not do it: its side of the call failed"}
+  defp answer(_other), do: {:error, "The project's VM failed to answer the call"}
 
   defp release(<<ten, one>>) when ten in ?0..?9 and one in ?0..?9, do: (ten - ?0) * 10 + one - ?0
   defp release(_other), do: nil

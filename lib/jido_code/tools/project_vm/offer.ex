@@ -111,7 +111,7 @@ defmodule JidoCode.Tools.ProjectVM.Offer do
     end
   end
 
-  defp definition(_other, _taken), do: {:error, "it is no definition"}
+  defp definition(_other, _taken), do: {:error, "it is not a definition"}
 
   defp small(entry) do
     if :erlang.external_size(entry) <= @max_entry_bytes,
@@ -159,7 +159,7 @@ defmodule JidoCode.Tools.ProjectVM.Offer do
   defp word(known, word, what) do
     case known do
       %{^word => atom} -> {:ok, atom}
-      _other -> {:error, "its #{what} is none of #{Enum.join(Map.keys(known), ", ")}"}
+      _other -> {:error, "its #{what} is not one of #{Enum.join(Map.keys(known), ", ")}"}
     end
   end
 
@@ -185,7 +185,7 @@ defmodule JidoCode.Tools.ProjectVM.Offer do
     end
   end
 
-  defp parameter(_other), do: {:error, "one of its parameters is no map"}
+  defp parameter(_other), do: {:error, "one of its parameters is not a map"}
 
   defp items(%{items: items} = parameter) do
     with {:ok, type} <- word(@types, items, "parameters' items"), do: {:ok, %{parameter | items: type}}

@@ -15,7 +15,7 @@ defmodule JidoCode.Tools.ProjectVM.OwnTools do
     if definition && Offer.digest(definition) == digest do
       definition |> run(args, context) |> answer(definition, write?)
     else
-      %{"error" => "#{name} is not what it was when it was listed. List the tools again."}
+      %{"error" => "#{name} has changed since it was listed. List the tools again."}
     end
   end
 

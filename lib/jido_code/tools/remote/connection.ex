@@ -50,8 +50,8 @@ defmodule JidoCode.Tools.Remote.Connection do
   defp other_domain(remote) do
     {kind, option} = if remote.domain == :longnames, do: {"a long", "--name"}, else: {"a short", "--sname"}
 
-    "Node #{remote.node} has #{kind} name and this VM, #{node()}, has not; such nodes can't be connected. Start this VM without " <>
-      "a name, or with #{option}"
+    "Node #{remote.node} has #{kind} name, and this VM (#{node()}) does not; such nodes can't be connected. " <>
+      "Start this VM without a name, or with #{option}"
   end
 
   defp start(remote) do
@@ -104,7 +104,7 @@ defmodule JidoCode.Tools.Remote.Connection do
 
     case Bounded.run(fn -> diagnose(to_charlist(name), to_charlist(host)) end, timeout: @diagnose_ms) do
       {:ok, :unknown_host} ->
-        "this machine does not know the host #{host}. Give it as the node's own name has it"
+        "this machine does not know the host #{host}. Write the host as in the node's own name"
 
       {:ok, :no_epmd} ->
         "no epmd answers on #{host}, so no node with a name runs there, or port 4369 is closed. Start the node with --sname or --name"

@@ -157,7 +157,8 @@ defmodule JidoCode.Tools.Remote.Loader do
           :ok
 
         {:ok, {:error, [{module, reason} | _rest]}} ->
-          {:error, "Node #{node} does not load what looking takes: #{inspect(module)}, #{inspect(reason)}"}
+          {:error,
+           "Node #{node} can't load the modules that inspection needs: #{inspect(module)}, #{inspect(reason)}"}
 
         {:error, failure} ->
           {:error, failure}

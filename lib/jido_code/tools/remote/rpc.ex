@@ -25,5 +25,5 @@ defmodule JidoCode.Tools.Remote.RPC do
     "The connection to node #{node} was lost during the call. The next call connects again"
   end
 
-  def explain(_failure, node), do: "Node #{node} could not do it: its side of the call failed"
+  def explain(_failure, node), do: "Node #{node} failed to answer the call"
 end

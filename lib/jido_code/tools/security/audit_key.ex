@@ -50,7 +50,7 @@ defmodule JidoCode.Tools.Security.AuditKey do
     case PlainFile.read(path, 1_000) do
       {:ok, key, _identity} when byte_size(key) >= @bytes -> {:ok, key}
       {:error, "not_found"} -> make(path)
-      _other -> {:error, "the audit file's key #{path} can't be read, or is none"}
+      _other -> {:error, "the audit file's key #{path} can't be read, or is not a key"}
     end
   end
 

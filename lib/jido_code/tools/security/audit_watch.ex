@@ -65,7 +65,7 @@ defmodule JidoCode.Tools.Security.AuditWatch do
 
   def handle_info(:sync, state) do
     with {:error, text} <- AuditLogger.sync(),
-         do: Logger.error("[AuditLogger] the audit file is not on the disk: #{text}")
+         do: Logger.error("[AuditLogger] the audit file could not be flushed to disk: #{text}")
 
     {:noreply, schedule(state)}
   end

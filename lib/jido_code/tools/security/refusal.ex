@@ -223,7 +223,7 @@ defmodule JidoCode.Tools.Security.Refusal do
   defp say(:protected_path, %{task: nil} = refusal, subject),
     do: "#{about(refusal)}this path must not be changed by a tool: #{subject}"
 
-  defp say(:protected_path, refusal, subject), do: "#{about(refusal)}this path is not for tools: #{subject}"
+  defp say(:protected_path, refusal, subject), do: "#{about(refusal)}tools may not use this path: #{subject}"
 
   # Mix
 

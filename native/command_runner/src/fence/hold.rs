@@ -9,9 +9,10 @@
 //!
 //! In the holder's mount namespace, and nowhere else, a file system in memory lies over the folder,
 //! of a size that the kernel keeps. A fence of the session is made within the holder's namespaces,
-//! where it can take what lies there for its `/tmp`; no other process has a name for it, and when
-//! the holder and the last fence are gone it is gone as well, whoever was killed. Where there are no
-//! namespaces it is a folder like others, and who runs commands counts what they put there.
+//! where it can use the folder's contents as its `/tmp`; no other process has a name for it, and
+//! when the holder and the last fence are gone it is gone as well, whichever process was killed.
+//! Where there are no namespaces it is an ordinary folder, and the worker counts what commands put
+//! there.
 //!
 //! A mount can't be handed over by a descriptor instead: before Linux 6.15 a detached mount is
 //! attached once, and not copied.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! guard ── worker ──┬── init, the first process inside: waits, and is killed last
-//!                   └── stages of the plan, which join init's namespaces before they become their program
+//!                   └── stages of the plan, which join init's namespaces before they become
+//!                       their program
 //! ```
 //!
 //! Guard and worker stay outside of all namespaces: nothing inside has a name for them, so no

@@ -36,8 +36,8 @@ pub fn since(folder: &Path, start: SystemTime) -> Vec<String> {
     for path in new_below(folder, start) {
         let path = path.strip_prefix(folder).unwrap_or(&path).display();
         told.push(format!(
-            "{path} is a new repository of git, which runs what its configuration and hooks say: read them before using git there or \
-             around it"
+            "{path} is a new git repository. Its configuration and hooks can run programs: read \
+             them before using git there or around it"
         ));
     }
     told

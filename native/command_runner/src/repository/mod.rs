@@ -62,8 +62,8 @@ impl Submodules {
             .filter(|path| self.tree.join(path).join(".git").symlink_metadata().is_ok())
             .map(|path| {
                 format!(
-                    "{} was added as a repository within this one: git looks into it from here, and runs what its configuration \
-                     and hooks say, so read them first",
+                    "{} was added as a repository within this one. Git looks into it from here, \
+                     and its configuration and hooks can run programs: read them first",
                     path.display()
                 )
             })
@@ -131,8 +131,9 @@ impl Repositories {
         found
     }
 
-    /// Adds the repository whose folder is, or is named by, an entry `.git`, and answers the folder. A command may have written the entry: it names a folder elsewhere only if that folder
-    /// leads back.
+    /// Adds the repository whose folder is, or is named by, an entry `.git`, and answers the
+    /// folder. A command may have written the entry: it names a folder elsewhere only if that
+    /// folder leads back.
     fn add(&mut self, entry: &Path, settings: &mut Config) -> Option<PathBuf> {
         let folder = git_folder(entry)?;
         self.folders.push(entry.to_owned());

@@ -150,13 +150,15 @@ impl fmt::Display for ConfigError {
             ConfigError::RuleName { name } => {
                 write!(
                     f,
-                    "redaction rule {name:?}: a name is 1 to 64 of a-z, 0-9 and _, and no other rule's"
+                    "redaction rule {name:?}: a name is 1 to 64 characters of a-z, 0-9 and _, \
+                     and differs from other rules' names"
                 )
             }
             ConfigError::Pattern { name, reason } => write!(f, "redaction rule {name:?}: {reason}"),
             ConfigError::Replacement { name } => write!(
                 f,
-                "redaction rule {name:?}: a replacement is 1 to 64 printable ASCII characters without quotation marks and backslashes"
+                "redaction rule {name:?}: a replacement is 1 to 64 printable ASCII characters \
+                 without quotation marks and backslashes"
             ),
             ConfigError::Field { name } => {
                 write!(

@@ -232,10 +232,10 @@ defmodule JidoCode.Tools.ProjectVM.OfferTest do
     end
 
     test "is refused when the definition is not the one that was listed", %{tool: tool} do
-      assert %{"error" => "orders is not what it was" <> _} =
+      assert %{"error" => "orders has changed since" <> _} =
                OwnTools.call(%{tool | digest: "older"}, %{}, %{})
 
-      assert %{"error" => "gone is not what it was" <> _} = OwnTools.call(%{tool | name: "gone"}, %{}, %{})
+      assert %{"error" => "gone has changed since" <> _} = OwnTools.call(%{tool | name: "gone"}, %{}, %{})
     end
   end
 end

@@ -164,8 +164,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
 
   defp readable(_table, name, %{reach: %{states?: false}}) do
     {:error,
-     "Rows of #{name} were not read: the node does not have what reading them takes. A person can allow lending it for the " <>
-       "time of the calls: --consent-load. info is available"}
+     "Rows of #{name} were not read: the node lacks the modules that are needed to read them. A person can allow " <>
+       "lending them while calls run: --consent-load. info is available"}
   end
 
   # Mnesia's own processes keep its tables; who may read them is not said there.
@@ -225,7 +225,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
 
   defp unlisted(listing, left) do
     reasons = [
-      {left, "for want of room"},
+      {left, "for lack of space"},
       {listing.unnamed, "of the project without a name"},
       {listing.system, "of Erlang, Elixir and JidoCode"},
       {listing.unseen, "not looked at, since there are so many"}

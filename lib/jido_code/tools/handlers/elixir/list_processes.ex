@@ -143,7 +143,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ListProcesses do
       end
 
       words = %{
-        timeout: "The processes could not be gone through in #{@timeout_ms} ms",
+        timeout: "The processes could not be scanned in #{@timeout_ms} ms",
         too_large: "The processes can't be listed: too much data about them"
       }
 
@@ -268,7 +268,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ListProcesses do
         if(ranking.seen < ranking.total * 0.99,
           do: "Only #{ranking.seen} of #{ranking.total} processes were looked at: others may have more."
         ),
-        if(ranking.silent > 0, do: "#{ranking.silent} processes did not let themselves be looked at."),
+        if(ranking.silent > 0, do: "#{ranking.silent} processes could not be inspected."),
         others(ranking.others, scope)
       ],
       &is_nil/1

@@ -115,8 +115,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
       look = fn -> look(pid, name, %{deadline: deadline, reach: reach, scope: Ownership.scope(context)}) end
 
       words = %{
-        timeout: "Process #{name} did not let itself be looked at within #{timeout} ms",
-        too_large: "Process #{name} can't be looked at: too much data about it"
+        timeout: "Process #{name} could not be inspected within #{timeout} ms",
+        too_large: "Process #{name} can't be inspected: too much data about it"
       }
 
       # Only the process_info calls have no timeout of their own; a process that is stuck outside the VM may never answer.
@@ -144,8 +144,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
   end
 
   defp unlent do
-    "State not read: the node does not have what reading it takes. A person can allow lending it for the time of the " <>
-      "calls: --consent-load."
+    "State not read: the node lacks the modules that are needed to read it. A person can allow lending them while " <>
+      "calls run: --consent-load."
   end
 
   defp hidden_state(process, deadline) do
@@ -286,7 +286,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
   end
 
   defp answer({:error, :refused}, process, _name) do
-    {:ok, result(process, nil, "State not read: the process did not let its state be read.")}
+    {:ok, result(process, nil, "State not read: the process refused to be inspected.")}
   end
 
   # After a long watch the first look is old news.

@@ -147,7 +147,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SourceLocation do
   defp noted(result, note), do: Map.update(result, "note", note, &(&1 <> " " <> note))
 
   defp absent do
-    "Where no lines are shown, the source is not here or in no place that may be read; the place is that of the compiler."
+    "Where no lines are shown, the source is not here, or may not be read; file and line are the compiler's."
   end
 
   defp module_word(%{impl: {protocol, for}}),
@@ -176,8 +176,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.SourceLocation do
 
     hint =
       cond do
-        arities != [] -> ". It is there as #{Enum.join(Enum.uniq(arities), ", ")}"
-        near != [] -> ". Like it there are: #{Enum.join(near, ", ")}"
+        arities != [] -> ". It exists as #{Enum.join(Enum.uniq(arities), ", ")}"
+        near != [] -> ". Similar names: #{Enum.join(near, ", ")}"
         true -> ""
       end
 

@@ -107,8 +107,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
       look = fn -> look(pid, name, depth, context) end
 
       words = %{
-        timeout: "Supervisor #{name} did not let itself be looked at in time",
-        too_large: "Supervisor #{name} can't be looked at: too much data about its children"
+        timeout: "Supervisor #{name} could not be inspected in time",
+        too_large: "Supervisor #{name} can't be inspected: too much data about its children"
       }
 
       Bounded.answer(look, words, timeout: @deadline_ms + 500, heap_words: @heap_words)

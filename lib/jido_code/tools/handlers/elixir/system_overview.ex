@@ -101,10 +101,10 @@ defmodule JidoCode.Tools.Handlers.Elixir.SystemOverview do
     result = for {name, {:ok, value}} <- results, into: %{}, do: {name, value}
 
     notes = [
-      missing != [] && "Not to be had in time: #{Enum.join(missing, ", ")}.",
+      missing != [] && "Not available in time: #{Enum.join(missing, ", ")}.",
       node == node() && Freshness.text(Freshness.stale()),
       result["schedulers"] == nil && "schedulers" not in missing &&
-        "The schedulers' use can't be measured on that node: it takes runtime_tools there."
+        "The schedulers' use can't be measured on that node: that needs runtime_tools on the node."
     ]
 
     case Enum.filter(notes, &is_binary/1) do

@@ -113,7 +113,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.TraceCalls do
   defp possible(node) do
     cond do
       node != node() ->
-        {:error, "Tracing takes jido_code_tools on the node itself: a tracer must run where the calls are"}
+        {:error, "Tracing needs jido_code_tools on the node itself: a tracer must run where the calls are"}
 
       CallTrace.available?() ->
         :ok
@@ -131,7 +131,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.TraceCalls do
   defp unavailable(_context), do: if(not CallTrace.available?(), do: too_old(System.otp_release()))
 
   defp too_old(release) do
-    "Tracing takes OTP #{@least_otp} or newer, whose trace sessions disturb nobody else's; this is OTP #{release}"
+    "Tracing needs OTP #{@least_otp} or newer, whose trace sessions don't interfere with other tracers; this is OTP #{release}"
   end
 
   defp reference(text) do

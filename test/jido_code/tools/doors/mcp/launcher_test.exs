@@ -436,7 +436,7 @@ defmodule JidoCode.Tools.Doors.MCP.LauncherTest do
 
     assert {:error, denied} = McpClient.tool(client, "trace_calls", %{"reference" => "Sample.Worker.init/1"})
     # Nobody is asked for what the project's VM can't do.
-    assert denied =~ if(CallTrace.available?(), do: "--consent trace_calls", else: "takes OTP 27")
+    assert denied =~ if(CallTrace.available?(), do: "--consent trace_calls", else: "needs OTP 27")
     McpClient.leave(client)
   end
 end

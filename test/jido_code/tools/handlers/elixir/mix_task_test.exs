@@ -237,7 +237,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTaskTest do
   end
 
   test "a folder that is not a project" do
-    assert refused(%{project_root: "/nowhere"}, %{"task" => "compile"}) =~ "folder is not there"
+    assert refused(%{project_root: "/nowhere"}, %{"task" => "compile"}) =~ "folder does not exist"
 
     assert refused(%{project_root: Path.join(File.cwd!(), "lib")}, %{"task" => "compile"}) =~
              "There is no mix.exs"

@@ -81,13 +81,13 @@ defmodule JidoCode.Tools.Handlers.Elixir.SourceLocationTest do
   end
 
   test "what is not there is an error that helps", %{root: root} do
-    assert {:error, "Module not found: no compiled QSrc.Nothing is there" <> _} =
+    assert {:error, "Module not found: there is no compiled QSrc.Nothing" <> _} =
              find("QSrc.Nothing.x/1", root)
 
     assert {:error, text} = find("QSrc.Store.qsrc_sun/1", root)
     assert text =~ "is not defined in QSrc.Store" and text =~ "qsrc_sum"
     assert {:error, text} = find("QSrc.Store.qsrc_sum/4", root)
-    assert text =~ "It is there as /1"
+    assert text =~ "It exists as /1"
     assert {:error, "Invalid reference" <> _} = find("1 + 1", root)
     assert {:error, "Invalid reference" <> _} = find("../../etc/passwd", root)
 
@@ -113,7 +113,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SourceLocationTest do
     assert {:ok, %{"locations" => [%{"source" => nil, "file" => shown}], "note" => note}} =
              find("QSrcOut.qsrc_leak/0", root)
 
-    assert note =~ "no place that may be read"
+    assert note =~ "may not be read"
     refute shown =~ System.tmp_dir!()
 
     # By a link in the project that leads there.

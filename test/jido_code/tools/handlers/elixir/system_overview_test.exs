@@ -17,7 +17,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SystemOverviewTest do
 
   test "each part is there, and agrees with what the runtime says" do
     result = look!()
-    refute (result["note"] || "") =~ "Not to be had"
+    refute (result["note"] || "") =~ "Not available in time"
     assert result["system"]["erlang"] == System.otp_release()
     assert result["system"]["elixir"] == System.version()
     assert_in_delta result["memory"]["total"], :erlang.memory(:total), :erlang.memory(:total) / 2

@@ -145,7 +145,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.TraceCallsTest do
 
   unless CallTrace.available?() do
     test "without them says what it needs" do
-      assert {:error, "Tracing takes OTP 27" <> _} = trace(%{"reference" => @till <> ".add/2"})
+      assert {:error, "Tracing needs OTP 27" <> _} = trace(%{"reference" => @till <> ".add/2"})
     end
   end
 
@@ -158,7 +158,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.TraceCallsTest do
       # What is blocked is asked about, an error is not.
       if CallTrace.available?(),
         do: assert({status, text =~ ~r/onsent/} == {:blocked, true}),
-        else: assert({status, text =~ "takes OTP 27"} == {:error, true})
+        else: assert({status, text =~ "needs OTP 27"} == {:error, true})
     end
   end
 end
