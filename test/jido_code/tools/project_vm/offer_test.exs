@@ -141,7 +141,7 @@ defmodule JidoCode.Tools.ProjectVM.OfferTest do
           {%{"timeout_ms" => -1}, ":timeout_ms takes"},
           {%{"rate_limit" => ["a", 1]}, "rate_limit"},
           {%{"parameters" => nil}, "parameters"},
-          {%{"parameters" => ["x"]}, "no map"}
+          {%{"parameters" => ["x"]}, "not a map"}
         ] do
       assert refused(change) =~ words
     end
@@ -169,7 +169,7 @@ defmodule JidoCode.Tools.ProjectVM.OfferTest do
              Offer.read([@plain, @plain, "nonsense", %{@plain | "name" => "other"}])
 
     assert taken =~ "taken by one before it"
-    assert no_map =~ "no definition"
+    assert no_map =~ "is not a definition"
   end
 
   test "a list that is too long is cut, and told in a few lines" do
