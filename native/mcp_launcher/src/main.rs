@@ -1,15 +1,15 @@
 //! `jido_mcp`, the program that an MCP client starts.
 //!
 //! ```text
-//! client ── stdin, stdout ── jido_mcp ── mix jido.mcp.serve (the project's VM)
+//! client ── stdin, stdout ── jido_mcp ── the tools' VM ── commands, and the project's VM
 //!                               │  one private socket: calls, progress, answers
-//!                               └─ what the VM and its children print goes to stderr
+//!                               └─ what the VMs and their children print goes to stderr
 //! ```
 //!
-//! Mix compiles and prints before any task of it runs, so a VM can't own the client's channel, nor
-//! answer at once. This program can: it knows the tools from a file made when the library was
-//! compiled, and answers everything but calls by itself. Calls wait until the project has started,
-//! and go to its VM.
+//! A VM takes its time to start, and prints, so it can't own the client's channel, nor answer at
+//! once. This program can: it knows the tools from a file made when the library was compiled, and
+//! answers everything but calls by itself. Calls wait until the tools' VM runs, which is started
+//! from the install and loads no code of the project.
 
 mod catalog;
 mod channel;

@@ -39,7 +39,6 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
       label: {:argument, "text"},
       at_node: true,
       timeout_ms: 10_000,
-      limits: "50 events, at most 500",
       description:
         "Show the last log events of the running system, newest last, with time, level, process, place in the code and text; " <>
           "crash reports are readable. The first thing to look at after an error. Filters can be combined. " <>
