@@ -16,7 +16,7 @@ defmodule Mix.Tasks.Jido.Audit do
     * `--since TIME`, `--until TIME` - `2026-01-31T12:00:00Z`, or how long ago: `90s`, `30m`, `2h`, `7d`
     * `--limit N` - the last N of them
     * `--follow` - goes on with what is written from now on, starts of calls included
-    * `--json` - the lines as they are
+    * `--json` - a line of JSON for each entry, with the fields that it has in the file
 
   A call has one line. One that says `started` runs, or was cut off with its VM. `consented` is a person's consent to a tool, by the
   command line or in the conversation; `declined` and `unanswered` are a question in the conversation that got a no, or no answer.

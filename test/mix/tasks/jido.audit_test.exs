@@ -4,6 +4,7 @@ defmodule Mix.Tasks.Jido.AuditTest do
 
   import ExUnit.CaptureIO
 
+  alias JidoCode.Tools.JSON
   alias JidoCode.Tools.Security.{AuditLogger, Core}
 
   @key "a key of the audit test's own"
@@ -38,6 +39,32 @@ defmodule Mix.Tasks.Jido.AuditTest do
     assert audit([file, "--since", "1h"]) == shown
     assert audit([file, "--until", "2020-01-01T00:00:00Z"]) == ""
     assert audit([file, "--tool", "mix_task", "--json"]) =~ ~s("status":"timeout")
+  end
+
+  test "--json has the fields of the file, a line for each entry", %{trail: file} do
+    lines = &(&1 |> String.split("\n", trim: true) |> Enum.map(fn line -> JSON.decode(line) end))
+    assert lines.(audit([file, "--json"])) == lines.(File.read!(file))
+  end
+
+  test "has colours by the status where the terminal has them", %{trail: file} do
+    before = Application.fetch_env(:elixir, :ansi_enabled)
+
+    on_exit(fn ->
+      case before do
+        {:ok, enabled?} -> Application.put_env(:elixir, :ansi_enabled, enabled?)
+        :error -> Application.delete_env(:elixir, :ansi_enabled)
+      end
+    end)
+
+    Application.put_env(:elixir, :ansi_enabled, true)
+    [ok, blocked, timeout] = audit([file]) |> String.split("\n", trim: true)
+    assert ok =~ IO.ANSI.green() <> "ok" <> IO.ANSI.reset()
+    assert blocked =~ IO.ANSI.yellow() <> "blocked" <> IO.ANSI.reset()
+    assert timeout =~ IO.ANSI.red() <> "timeout" <> IO.ANSI.reset()
+    refute audit([file, "--json"]) =~ "\e"
+
+    Application.put_env(:elixir, :ansi_enabled, false)
+    refute audit([file]) =~ "\e"
   end
 
   test "verifies, and names what was changed", %{trail: file} do

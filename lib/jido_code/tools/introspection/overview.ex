@@ -151,11 +151,15 @@ defmodule JidoCode.Tools.Introspection.Overview do
     end
   end
 
-  @doc "The project's ports with the most traffic."
+  @doc "The project's ports with the most traffic, and those sockets of Erlang's module `socket`, which are none."
   @spec ports(Ownership.scope()) :: map()
   def ports(%{node: node} = scope) do
     ports = node |> At.call(:erlang, :ports, []) |> Enum.take(@most_ports)
-    found = for port <- ports, info = info(node, port), do: {port, info}
+    sockets = node |> sockets() |> Enum.take(@most_ports)
+
+    found =
+      for(port <- ports, info = info(node, port), do: {port, info}) ++
+        for(socket <- sockets, info = socket(node, socket), do: {socket, info})
 
     busiest =
       found
@@ -163,7 +167,30 @@ defmodule JidoCode.Tools.Introspection.Overview do
       |> Stream.filter(fn {_port, info} -> Ownership.check_pid(info[:connected], scope) == :ok end)
       |> Enum.take(@shown)
 
-    %{"count" => length(ports), "busiest" => for({port, info} <- busiest, do: port(node, port, info))}
+    %{
+      "count" => length(ports) + length(sockets),
+      "busiest" => for({port, info} <- busiest, do: port(node, port, info))
+    }
+  end
+
+  # A runtime can be built without them.
+  defp sockets(node) do
+    At.call(node, :socket, :which_sockets, [])
+  rescue
+    _none in [UndefinedFunctionError, ErlangError, ArgumentError] -> []
+  end
+
+  # In the words of a port. One may have been closed meanwhile.
+  defp socket(node, socket) do
+    case At.call(node, :socket, :info, [socket]) do
+      %{owner: owner, counters: %{read_byte: received, write_byte: sent}} = info when is_pid(owner) ->
+        [name: "socket #{info[:domain]} #{info[:type]}", connected: owner, input: received, output: sent]
+
+      _closed ->
+        nil
+    end
+  rescue
+    _closed in [ErlangError, ArgumentError] -> nil
   end
 
   defp info(node, port) do
@@ -184,6 +211,13 @@ defmodule JidoCode.Tools.Introspection.Overview do
   end
 
   # Only a socket has one.
+  defp peer(node, socket, "socket " <> _kind) do
+    case At.call(node, :socket, :peername, [socket]) do
+      {:ok, %{addr: address, port: number}} when is_tuple(address) -> "#{:inet.ntoa(address)}:#{number}"
+      _none -> nil
+    end
+  end
+
   defp peer(node, port, name) when name in [~c"tcp_inet", ~c"udp_inet", ~c"sctp_inet"] do
     case At.call(node, :inet, :peername, [port]) do
       {:ok, {address, number}} when is_tuple(address) -> "#{:inet.ntoa(address)}:#{number}"

@@ -68,6 +68,34 @@ defmodule JidoCode.Tools.Handlers.Elixir.SystemOverviewTest do
     assert String.length(text) < 10_000
   end
 
+  test "a socket that is no port is among them" do
+    {:ok, listener} = :socket.open(:inet, :stream, :tcp)
+    :ok = :socket.bind(listener, %{family: :inet, addr: {127, 0, 0, 1}, port: 0})
+    :ok = :socket.listen(listener)
+    {:ok, %{port: number}} = :socket.sockname(listener)
+    {:ok, client} = :socket.open(:inet, :stream, :tcp)
+    :ok = :socket.connect(client, %{family: :inet, addr: {127, 0, 0, 1}, port: number})
+    {:ok, server} = :socket.accept(listener)
+    # Enough to be among the busiest, in parts that are sent whole.
+    part = :binary.copy("x", 10_000)
+
+    for _ <- 1..500 do
+      :ok = :socket.send(client, part)
+      {:ok, ^part} = :socket.recv(server, 10_000)
+    end
+
+    result = look!()
+    me = inspect(self())
+
+    assert [%{"name" => "socket inet stream", "sent" => sent, "process" => ^me}] =
+             Enum.filter(result["ports"]["busiest"], &(&1["peer"] == "127.0.0.1:#{number}"))
+
+    assert sent in 1_000_000..5_000_000
+
+    assert Answers.text("system_overview", result) =~ "socket inet stream to 127.0.0.1:#{number}"
+    assert look!(%{project_namespaces: ["Nobody.At.All"]})["ports"]["busiest"] == []
+  end
+
   test "only the project's processes, tables and ports are named" do
     result = look!(%{project_namespaces: ["Nobody.At.All"]})
     assert result["mailboxes"] == [] and result["processes"] == []
