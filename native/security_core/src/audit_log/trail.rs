@@ -191,3 +191,24 @@ fn last_entry(file: &File, size: u64) -> Result<(u64, Option<Anchor>), TrailErro
     };
     Ok((length, Some(anchor)))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn each_line_is_on_the_disk_when_it_was_asked_to_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let chain = Chain::new(&[7; 32]);
+        let open = |name: &str, each| Trail::open(&folder.path().join(name), &chain, each);
+        let (mut each, _) = open("each.jsonl", true).unwrap();
+        each.write(b"{}\n").unwrap();
+        assert!(!each.unsynced);
+        let (mut later, _) = open("later.jsonl", false).unwrap();
+        later.write(b"{}\n").unwrap();
+        assert!(later.unsynced);
+        later.sync().unwrap();
+        assert!(!later.unsynced);
+    }
+}

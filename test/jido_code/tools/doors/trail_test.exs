@@ -97,6 +97,23 @@ defmodule JidoCode.Tools.Doors.TrailTest do
     assert {:ok, _whole} = AuditTrail.verify(file, @key)
   end
 
+  test "what was written is brought to the disk as often as is configured", %{trail: file} do
+    peer = vm!(file, audit_file_sync: {:every, 20})
+    sync = {AuditLogger, :sync, 0}
+    1 = Peers.on(peer, :erlang, :trace_pattern, [sync, true, [:call_count]])
+
+    eventually(fn ->
+      {:call_count, count} = Peers.on(peer, :erlang, :trace_info, [sync, :call_count])
+      count >= 2
+    end)
+
+    # With :each there is nothing left for later.
+    each = vm!(Path.rootname(file) <> "-each.jsonl", audit_file_sync: :each)
+    1 = Peers.on(each, :erlang, :trace_pattern, [sync, true, [:call_count]])
+    assert {:ok, _docs} = call(each)
+    assert {:call_count, 0} = Peers.on(each, :erlang, :trace_info, [sync, :call_count])
+  end
+
   test "with :warn calls go on without it", %{folder: folder, trail: file} do
     peer = vm!(file, audit_file_failure: :warn)
     File.rename!(folder, folder <> "-away")
