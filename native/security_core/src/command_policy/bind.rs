@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use thiserror::Error;
+
 use super::grammar::PathMode;
 use super::value::{join, names_git};
 use super::word::Word;
@@ -45,10 +47,11 @@ pub enum BoundTarget {
 }
 
 /// Why a plan can't be bound.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BindError {
     /// A path that leaves the project, or can't be followed.
+    #[error("{command}: {source}")]
     Path {
         /// The command's name.
         command: String,
@@ -58,6 +61,7 @@ pub enum BindError {
         source: Box<BoundaryError>,
     },
     /// A path that leads to something tools must not change.
+    #[error("{command}: {path}: {}", self.kind())]
     Protected {
         /// The command's name.
         command: String,
@@ -65,11 +69,13 @@ pub enum BindError {
         path: String,
     },
     /// The working directory is missing, or no folder.
+    #[error("{path}: {}", self.kind())]
     NoDirectory {
         /// The path.
         path: String,
     },
     /// A pattern that becomes more names than a program takes.
+    #[error("{command}: {pattern}: {}", self.kind())]
     TooManyMatches {
         /// The command's name.
         command: String,
@@ -86,32 +92,6 @@ impl BindError {
             BindError::Protected { .. } => "protected_path",
             BindError::NoDirectory { .. } => "not_a_directory",
             BindError::TooManyMatches { .. } => "too_many_matches",
-        }
-    }
-}
-
-impl std::fmt::Display for BindError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            BindError::Path {
-                command, source, ..
-            } => write!(f, "{command}: {source}"),
-            BindError::Protected { command, path } => {
-                write!(f, "{command}: {path}: {}", self.kind())
-            }
-            BindError::NoDirectory { path } => write!(f, "{path}: {}", self.kind()),
-            BindError::TooManyMatches { command, pattern } => {
-                write!(f, "{command}: {pattern}: {}", self.kind())
-            }
-        }
-    }
-}
-
-impl std::error::Error for BindError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            BindError::Path { source, .. } => Some(source.as_ref()),
-            _ => None,
         }
     }
 }

@@ -86,6 +86,7 @@ use scan::{Scan, normal};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::OnceLock;
+use thiserror::Error;
 use view::View;
 
 /// What a user adds to the built-in rules.
@@ -110,15 +111,20 @@ pub struct UserRule {
 }
 
 /// Why a configuration is refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// A rule's name is not made of 1 to 64 small letters, digits and underscores, or is taken.
+    #[error(
+        "redaction rule {name:?}: a name is 1 to 64 characters of a-z, 0-9 and _, and differs from \
+         other rules' names"
+    )]
     RuleName {
         /// The name as given.
         name: String,
     },
     /// A rule's pattern does not compile, or matches the empty string.
+    #[error("redaction rule {name:?}: {reason}")]
     Pattern {
         /// The rule.
         name: String,
@@ -126,16 +132,22 @@ pub enum ConfigError {
         reason: String,
     },
     /// A rule's replacement is empty, too long, or would break strings around it.
+    #[error(
+        "redaction rule {name:?}: a replacement is 1 to 64 printable ASCII characters without \
+         quotation marks and backslashes"
+    )]
     Replacement {
         /// The rule.
         name: String,
     },
     /// A field name is not made of 2 to 64 letters, digits and separators.
+    #[error("sensitive field {name:?}: a name is 2 to 64 of a-z, A-Z, 0-9, _, - and .")]
     Field {
         /// The name as given.
         name: String,
     },
     /// More rules or fields than are allowed.
+    #[error("too many {what}: {allowed} are allowed")]
     TooMany {
         /// What there is too much of: `"rules"` or `"fields"`.
         what: &'static str,
@@ -144,37 +156,7 @@ pub enum ConfigError {
     },
 }
 
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ConfigError::RuleName { name } => {
-                write!(
-                    f,
-                    "redaction rule {name:?}: a name is 1 to 64 characters of a-z, 0-9 and _, \
-                     and differs from other rules' names"
-                )
-            }
-            ConfigError::Pattern { name, reason } => write!(f, "redaction rule {name:?}: {reason}"),
-            ConfigError::Replacement { name } => write!(
-                f,
-                "redaction rule {name:?}: a replacement is 1 to 64 printable ASCII characters \
-                 without quotation marks and backslashes"
-            ),
-            ConfigError::Field { name } => {
-                write!(
-                    f,
-                    "sensitive field {name:?}: a name is 2 to 64 of a-z, A-Z, 0-9, _, - and ."
-                )
-            }
-            ConfigError::TooMany { what, allowed } => {
-                write!(f, "too many {what}: {allowed} are allowed")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}
-
+/// More would slow down the search in every text; nobody keeps so many by hand.
 const MAX_USER_RULES: usize = 200;
 const MAX_USER_FIELDS: usize = 500;
 
@@ -634,11 +616,6 @@ pub fn rules() -> impl Iterator<Item = &'static RuleInfo> {
 pub fn pieces() -> Vec<Vec<u8>> {
     let (pieces, _) = anchors::table(&[]);
     pieces.iter().map(prefilter::Piece::bytes).collect()
-}
-
-/// The built-in field names.
-pub fn sensitive_fields() -> &'static [&'static str] {
-    fields::names()
 }
 
 #[cfg(test)]

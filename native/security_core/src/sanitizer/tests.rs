@@ -257,7 +257,7 @@ fn a_configuration_is_checked_and_used() {
 #[test]
 fn structured_data_is_asked_key_by_key() {
     let sanitizer = Sanitizer::built_in();
-    for field in sensitive_fields() {
+    for field in fields::names() {
         assert_eq!(
             sanitizer.key_class(field.as_bytes()),
             KeyClass::Field,
