@@ -200,11 +200,6 @@ impl Policy {
         self.unknown_tier = tier;
     }
 
-    /// The tier of a tool whose handler declares none.
-    pub fn tool_tier(&self, tool: &[u8]) -> Tier {
-        self.requirement(tool, None, None).tier
-    }
-
     /// The tier of a tool by configuration or by the table of known tools; `None` when nobody has
     /// classified it.
     pub fn known_tier(&self, tool: &[u8]) -> Option<Tier> {

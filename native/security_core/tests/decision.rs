@@ -312,10 +312,16 @@ fn the_tools_setting_wins_over_its_handler_and_the_handler_over_the_tier() {
             .tier,
         Tier::Privileged
     );
-    assert_eq!(policy.tool_tier(b"write_file"), Tier::Privileged);
+    assert_eq!(
+        policy.requirement(b"write_file", None, None).tier,
+        Tier::Privileged
+    );
     // A rate for a tool that nobody classified doesn't classify it.
     policy.set_tool_rate(b"stranger", by_name);
-    assert_eq!(policy.tool_tier(b"stranger"), Tier::Privileged);
+    assert_eq!(
+        policy.requirement(b"stranger", None, None).tier,
+        Tier::Privileged
+    );
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub use alias::{Alias, AliasStep, ApprovedStep, split_step};
 pub use grammar::{
     Arguments, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, Positional, Refused, Switch, TaskGrammar, Value,
 };
-pub use tasks::{BLOCKED, ENVIRONMENTS, IMPLICIT};
+pub use tasks::BLOCKED;
 
 use std::borrow::Cow;
 
