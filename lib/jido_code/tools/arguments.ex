@@ -5,12 +5,11 @@ defmodule JidoCode.Tools.Arguments do
   A definition is a map with a list of `:parameters`, each with `:name`, `:type` (`:string`, `:integer`, `:number`,
   `:boolean`, `:array` or `:object`), `:required` (true unless it says false) and optionally `:enum`, `:default`,
   `:items` (the type of an array's items, strings unless said otherwise), `:minimum` and `:maximum`. A value beyond them is refused; with
-  `beyond: :cut` the maximum holds for a value above it, and the default for one below the minimum. `:refusal` is what
-  is said of a value that is not in `:enum` or beyond a bound, in the place of the usual words; it takes the value where it says
-  `{value}`.
+  `beyond: :cut` the maximum holds for a value above it, and the default for one below the minimum. `:refusal`
+  replaces the usual message for a value that is not in `:enum` or beyond a bound; `{value}` stands for the value.
 
   Nothing is coerced, with one exception: JSON has one number type, so `5.0` is accepted where an integer is asked for.
-  A number that comes as text is refused with a message that says so. A nil for an optional parameter means that the
+  A number sent as text is refused with a message that says so. A nil for an optional parameter means that the
   parameter was left out. All mistakes of a call are reported together, joined by `"; "`.
 
       iex> definition = %{name: "t", parameters: [%{name: "depth", type: :integer, required: false, default: 2}]}
@@ -191,7 +190,7 @@ defmodule JidoCode.Tools.Arguments do
     twice = Enum.uniq(names -- Enum.uniq(names))
 
     Enum.flat_map(parameters, &problems/1) ++
-      for(name <- twice, do: "the parameter #{inspect(name, limit: 5)} stands there twice")
+      for(name <- twice, do: "the parameter #{inspect(name, limit: 5)} is listed twice")
   end
 
   @doc "What is wrong with a parameter of a definition, in sentences."

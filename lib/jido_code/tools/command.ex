@@ -28,7 +28,7 @@ defmodule JidoCode.Tools.Command do
 
     * Every process that the command started is gone when the answer comes: after a normal end as after a timeout,
       double forks and `setsid` included. The same happens when the calling process, or the whole BEAM, is killed.
-      What is left over is asked to end (SIGTERM), has `:grace`, and is killed.
+      Leftover processes are asked to end (SIGTERM), given `:grace`, and killed.
     * Output is kept as head and tail within `:keep`, standard output and standard error apart. A command that writes
       ten gigabytes costs these few kilobytes. The text is valid UTF-8; a byte that is not shows as `\\xNN`.
     * No shell, no inherited descriptor, no core dump, no privileges gained by set-user-id programs.
@@ -40,12 +40,12 @@ defmodule JidoCode.Tools.Command do
   ## Options
 
     * `:cd` - folder to start in; default the current one
-    * `:env` - variables to add, `%{"NAME" => "value"}`; `nil` takes one away
+    * `:env` - variables to add, `%{"NAME" => "value"}`; `nil` removes one
     * `:timeout` - milliseconds, or `:infinity`; default 120,000
     * `:grace` - milliseconds between SIGTERM and SIGKILL, at most 10,000; default 2,000
     * `:keep` - `{head, tail}` in bytes for each stream, or `[stdout: {head, tail}, stderr: {head, tail}]`; default
       15,000 each
-    * `:channel` - bytes to keep of a third stream, for what a program of ours tells apart from what is printed. The
+    * `:channel` - bytes to keep of a third stream, for what a program of ours reports apart from its printed output. The
       variable `JIDO_CHANNEL` names its descriptor to the command. Default nil, no such stream
     * `:write` - folders and files that the command may write, or `:all`; default `[]`, which is the command's private
       temporary folder (`TMPDIR`) alone. Redirections keep to it, too

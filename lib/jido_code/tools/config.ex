@@ -5,17 +5,17 @@ defmodule JidoCode.Tools.Config do
   All of it is checked when the application starts. A value of the wrong shape, or a key that does not exist, stops the start
   with a message that says what is allowed: a security setting that is silently ignored would be worse than none.
 
-  Some keys are JidoCode's as well, and are also read under `config :jido_code`, where the library's own place has nothing. What
-  has the wrong shape there may be meant for somebody else, so it is no reason not to start: a warning says so, and the strictest
-  value holds.
+  Some keys are JidoCode's as well, and are also read under `config :jido_code`, where the library's own place has nothing. A
+  value of the wrong shape there may be meant for somebody else, so it does not stop the start: a warning says so, and the strictest
+  value applies.
 
   ## Changes at run time
 
-  A host that changes its environment while it runs (`Application.put_env/3`) calls `reload/0` afterwards. It takes in the tiers,
+  A host that changes its environment while it runs (`Application.put_env/3`) calls `reload/0` afterwards. It applies the tiers,
   limits, and the policies for Mix and for command lines, all or nothing: a wrong value raises and changes nothing. Without it,
-  what is read at each call holds from the next call on (among it `:unknown_tool_tier`, `:security_middleware`,
+  keys that are read at each call apply from the next call on (among them `:unknown_tool_tier`, `:security_middleware`,
   `:project_namespaces`, `:audit_buffer_size`, the time limits and the network of commands). `:redaction_rules`, `:redaction_fields`, `:audit_key`
-  and `:session_idle_ms` take a restart of the application.
+  and `:session_idle_ms` need a restart of the application.
 
   `config_change/3` of the application, which releases call, is a reload.
   """
@@ -29,7 +29,7 @@ defmodule JidoCode.Tools.Config do
   @foreign [:included_applications]
 
   @doc """
-  Checks the configuration again and takes it in; see the module. Raises `ArgumentError` for a wrong value and changes nothing then.
+  Checks the configuration again and applies it; see the module. Raises `ArgumentError` for a wrong value and changes nothing then.
   """
   @spec reload() :: :ok
   def reload do
@@ -50,7 +50,7 @@ defmodule JidoCode.Tools.Config do
 
       {:error, text} ->
         %{strict: strict} = Table.fetch!(key)
-        once(key, text, fn -> text <> ". Until it does, #{inspect(strict)} holds." end)
+        once(key, text, fn -> text <> ". Until it does, #{inspect(strict)} applies." end)
         strict
     end
   end

@@ -1,7 +1,7 @@
 defmodule JidoCode.Tools.Definition do
   @moduledoc """
-  A tool as data: all that is known about it without running it. Its handler owns it, as `definition/0`; what models, clients, hosts,
-  the pipeline and the documentation read is derived from there.
+  A tool as data: all that is known about it without running it. Its handler owns it, as `definition/0`; everything that models, clients,
+  hosts, the pipeline and the documentation read is derived from it.
 
       def definition do
         %{
@@ -23,10 +23,10 @@ defmodule JidoCode.Tools.Definition do
   | `:name` | needed | lower case, digits and `_` |
   | `:description` | needed | what a model reads: what the tool does, when to use it, what it refuses |
   | `:tier` | needed | see `JidoCode.Tools.Behaviours.SecureHandler` |
-  | `:parameters` | `[]` | see `JidoCode.Tools.Arguments`; what it checks is what the schema says |
+  | `:parameters` | `[]` | see `JidoCode.Tools.Arguments`; the schema says exactly what it checks |
   | `:title` | the name | a few words for people |
   | `:summary` | the title | what it does, in a line of documentation |
-  | `:limits` | by the bounds | the same for its limits |
+  | `:limits` | by the bounds | its limits in a line of documentation |
   | `:hints` | `:runs` | MCP's annotations, see below |
   | `:timeout_ms` | 30 s | the pipeline's limit in milliseconds; where there is a parameter `timeout`, its default |
   | `:rate_limit`, `:requires_consent` | none | see `JidoCode.Tools.Behaviours.SecureHandler` |

@@ -110,7 +110,7 @@ defmodule JidoCode.Tools.Operation do
   end
 
   defp at(%{at_node: at_node}, %{node: node}, _work) when at_node != false and node != nil do
-    fn _args, _context -> {:error, "The context's :node takes what JidoCode.Tools.Remote.new/2 gives"} end
+    fn _args, _context -> {:error, "The context's :node must come from JidoCode.Tools.Remote.new/2"} end
   end
 
   defp at(_spec, _context, work), do: work

@@ -145,7 +145,7 @@ defmodule JidoCode.Tools.ProjectVM do
         {:error, Command.explain(reason)}
 
       _unreadable ->
-        {:error, "What lies compiled of the project can't be read, and #{Keeper.state_text(vm.keeper)}."}
+        {:error, "The project's compiled code can't be read, and #{Keeper.state_text(vm.keeper)}."}
     end
   end
 
@@ -155,7 +155,7 @@ defmodule JidoCode.Tools.ProjectVM do
   end
 
   defp compiled(%{"error" => why}, state) when is_binary(why),
-    do: {:error, "#{why} Only what lies compiled was looked through: #{state}."}
+    do: {:error, "#{why} Only the compiled code was searched: #{state}."}
 
-  defp compiled(_other, _state), do: {:error, "What lies compiled of the project can't be read."}
+  defp compiled(_other, _state), do: {:error, "The project's compiled code can't be read."}
 end

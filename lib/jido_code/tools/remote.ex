@@ -1,12 +1,12 @@
 defmodule JidoCode.Tools.Remote do
   @moduledoc """
-  A node that already runs, to be looked at from here.
+  A node that already runs, for inspection from here.
 
       mix jido.tool call get_process_state '{"process": "Shop.Payments"}' --tier privileged --node shop@localhost
 
   With such a node under `:node` in a call's context, the tools that look at a running system (`get_process_state`,
   `list_processes`, `inspect_supervisor`, `ets_inspect`, ...) look at that node, behind the same guards. Limits, tiers, consent, the
-  audit trail and the redaction of the whole output are this side's, as ever. All other tools work in the project's folder here.
+  audit trail and the redaction of the whole output are those of this side, as ever. All other tools work in the project's folder here.
 
   A result names the node under `"node"`.
 
@@ -24,9 +24,9 @@ defmodule JidoCode.Tools.Remote do
       session ─► checks ─► worker ─► handler ── functions of OTP's, one by one ──► the node
 
   The handlers work here, with this side's settings, and ask the node by functions that every Erlang node has. Processes, trees and
-  lists of tables take no more. To read a state or a row without copying it whole, the node borrows three small modules, if a person
+  lists of tables need nothing else. To read a state or a row without copying it whole, the node borrows three small modules, if a person
   consents to loading code there: `--consent-load`. Nothing is written to its disk, and
-  no code is left a moment after the last call, even when this VM is killed. What was read travels as it is and is redacted here;
+  no code is left a moment after the last call, even when this VM is killed. The terms travel unredacted and are redacted here;
   exact values that only that node knows to be secret are not covered, and each answer says so. Documentation is read on this side.
 
   ## Connecting
@@ -41,9 +41,9 @@ defmodule JidoCode.Tools.Remote do
 
   ## Errors
 
-  Each says what to do about it: the host is unknown, no epmd answers, no node of that name is there (and which are), its port
+  Each says what to do about it: the host is unknown, no epmd answers, no node of that name runs there (and which do), its port
   is closed, it refuses the connection (the cookie), it does not answer in time, the connection was lost during the call, or its
-  OTP or library is of a version that does not fit.
+  OTP or library has a version that does not fit.
   """
 
   alias JidoCode.Tools.Definition

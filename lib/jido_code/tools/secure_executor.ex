@@ -163,7 +163,7 @@ defmodule JidoCode.Tools.SecureExecutor do
       call,
       :blocked,
       :audit_file,
-      "#{shorten(call.name)} is refused, as every tool is while the audit file can't be written: #{text}. A person has to mend that, " <>
+      "#{shorten(call.name)} is refused, as every tool is while the audit file can't be written: #{text}. A person has to fix that, " <>
         "or allow calls without it (config :jido_code_tools, audit_file_failure: :warn)."
     )
   end

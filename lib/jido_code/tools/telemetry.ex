@@ -49,15 +49,15 @@ defmodule JidoCode.Tools.Telemetry do
   @type event :: [atom(), ...]
 
   @doc """
-  Whether anybody can be told: `:telemetry` is loaded. Asked on each call, as the host may start it after this library.
+  Whether events reach anybody: whether `:telemetry` is loaded. Checked on each call, as the host may start it after this library.
   """
   @spec enabled?() :: boolean()
   def enabled?, do: function_exported?(:telemetry, :execute, 3)
 
   @doc """
-  Emits one event, if anybody can be told.
+  Emits one event, if `:telemetry` is loaded.
 
-  The event must be of a kind that `events/0` has: a name that nobody documented is a mistake in this library, so it raises.
+  The event must be one of `events/0`: an undocumented name is a mistake in this library, so it raises.
   """
   @spec execute(event(), map(), map()) :: :ok
   def execute(event, measurements, metadata) when is_map(measurements) and is_map(metadata) do

@@ -2,8 +2,8 @@ defmodule Mix.Tasks.Jido.Audit do
   @shortdoc "Shows and verifies the audit trail of the tools"
 
   @moduledoc """
-  Shows the file that `config :jido_code_tools, audit_file:` names: what was called, by which session, when, how long it took, how
-  it ended, and what the kernel held it to.
+  Shows the file that `config :jido_code_tools, audit_file:` names: which tool was called, by which session, when, how long it took,
+  how it ended, and how the kernel confined it.
 
       mix jido.audit                                 # the configured file
       mix jido.audit log/audit.jsonl --status blocked --since 2h
@@ -15,17 +15,17 @@ defmodule Mix.Tasks.Jido.Audit do
     * `--session ID`, `--tool NAME`, `--status STATUS` - only these entries; each may be given several times
     * `--since TIME`, `--until TIME` - `2026-01-31T12:00:00Z`, or how long ago: `90s`, `30m`, `2h`, `7d`
     * `--limit N` - the last N of them
-    * `--follow` - goes on with what is written from now on, starts of calls included
+    * `--follow` - goes on with new entries as they are written, starts of calls included
     * `--json` - a line of JSON for each entry, with the fields that it has in the file
 
-  A call has one line. One that says `started` runs, or was cut off with its VM. `consented` is a person's consent to a tool, by the
+  A call has one line. One that says `started` is still running, or was cut off with its VM. `consented` is a person's consent to a tool, by the
   command line or in the conversation; `declined` and `unanswered` are a question in the conversation that got a no, or no answer.
 
   ## verify
 
-  Checks that no entry was changed, removed or moved. The exit status is 0 and the head is printed when all is well; else it is 1, and
-  the first entry that does not fit is named, and up to which head all is well. Whoever keeps the head of a trail elsewhere can
-  tell later that everything up to it is still there: `--head HEX` asks for that head.
+  Checks that no entry was changed, removed or moved. If so, the exit status is 0 and the head is printed. Otherwise it is 1,
+  and the first entry that does not fit is named, and the head up to which the trail is intact. Anyone who keeps the head of a trail
+  elsewhere can check later that everything up to it is still there: `--head HEX` asks for that head.
 
   The chain is made with a key: `config :jido_code_tools, audit_key:`, or the one that was made in the user's folder when the
   file was first written. `--key-file FILE` takes it from elsewhere.
@@ -84,12 +84,12 @@ defmodule Mix.Tasks.Jido.Audit do
         if report.torn_bytes > 0,
           do:
             IO.puts(
-              "The last #{report.torn_bytes} bytes are the beginning of an entry that was not answered."
+              "The last #{report.torn_bytes} bytes are the beginning of an entry whose call was not answered."
             )
 
       {:damaged, text, report} ->
         IO.puts(text)
-        IO.puts("All is well up to entry #{report.entries}, the head #{report.head}")
+        IO.puts("The trail is intact up to entry #{report.entries}, the head #{report.head}")
         exit({:shutdown, 1})
 
       {:error, text} ->
@@ -138,7 +138,7 @@ defmodule Mix.Tasks.Jido.Audit do
 
   defp last(entries, nil), do: entries
   defp last(entries, limit) when limit >= 0, do: Enum.take(entries, -limit)
-  defp last(_entries, _limit), do: fail("--limit takes a number from 0 on")
+  defp last(_entries, _limit), do: fail("--limit takes a number of at least 0")
 
   defp filter(opts) do
     given = fn name -> for {^name, value} <- opts, do: value end

@@ -1,9 +1,9 @@
 defmodule Mix.Tasks.Jido.Doctor do
-  @shortdoc "Tells what holds commands on this machine, and what is missing"
+  @shortdoc "Says how commands are confined on this machine, and what is missing"
 
   @moduledoc """
-  Tells what this machine gives to hold the commands that tools run, what follows from it for each promise, and what mends what is
-  missing.
+  Says what this machine provides for confining the commands that tools run, which promises can be kept with that, and how to fix what
+  is missing.
 
       mix jido.doctor
 

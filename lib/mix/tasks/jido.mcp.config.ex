@@ -5,7 +5,7 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
   Installs the MCP server, and prints the configuration with which a client starts it for this project.
 
   The server is copied to a folder of yours that lies outside any project, one for each version:
-  `$XDG_DATA_HOME/jido_code_tools`, or `~/.local/share/jido_code_tools`. What lies below `deps/` or `_build/` could be replaced by
+  `$XDG_DATA_HOME/jido_code_tools`, or `~/.local/share/jido_code_tools`. Files below `deps/` or `_build/` could be replaced by
   a command that the server runs. After an update of the library, run this again.
 
       mix jido.mcp.config
@@ -21,22 +21,22 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
     * `--project DIR` - the Mix project to serve; default: the current folder
 
     * `--format FORMAT`
-      * `json` (default) - `{"mcpServers": {...}}`, which most clients take
+      * `json` (default) - `{"mcpServers": {...}}`, which most clients read
       * `vscode` - `{"servers": {...}}`, for `.vscode/mcp.json`
       * `command` - the command in one line, for clients that take one, as in `claude mcp add NAME -- COMMAND`
     * `--name NAME` - what the client calls the server; default: the project's name, with
       `--project` its folder's
-    * `--output FILE` - writes to a file instead of standard output, where the project may print too: Mix tells there what
-      it compiles, before this task runs
+    * `--output FILE` - writes to a file instead of standard output, where the project may print too, and Mix what it
+      compiles, before this task runs
     * `--env NAME` - passes a variable of the client's environment on to the project, beyond the usual few; may be given several
       times
     * `--read DIR` - lets the project and commands read a folder outside it; path dependencies are found and
       put in, without `--project`
-    * `--repository` - where the project is a part of a git repository, commands read and write all of it; else git lines that
+    * `--repository` - where the project is a part of a git repository, commands read and write all of it; otherwise git lines that
       change more than the project are refused
     * `--ask WHEN` - `denied` (default): a denied call asks the person at the client, where the client can ask; `never`
     * `--ask-seconds N` - how long a question waits for its answer, 1 to 600; default 45, as most clients give up on a call after 60
-    * `--fence FENCE` - `required` (default): nothing runs where this machine gives no whole fence; `best-effort`: as far as it can;
+    * `--fence FENCE` - `required` (default): nothing runs where this machine can't make a whole fence; `best-effort`: as far as it can;
       `off`. See `mix jido.doctor`
     * `--config FILE` - the library's configuration for the server, as `config :jido_code_tools` in a file outside the project
     * `--audit-file FILE` - writes the audit trail to a file outside the project; `mix jido.audit` shows it

@@ -4,8 +4,8 @@ defmodule Mix.Tasks.Jido.Mcp.Serve do
   @moduledoc """
   Compiles and starts the project, and answers the MCP server's questions about the running system.
 
-  This is not what a client starts. `mix jido.mcp.config` prints what is: a launcher, with a VM beside it that runs the tools and
-  loads no code of the project. That VM starts this one in the fence, asks it, and trusts nothing that it says.
+  A client does not start this task. `mix jido.mcp.config` prints what it does start: a launcher, with a VM beside it that runs the
+  tools and loads no code of the project. That VM starts this one in the fence, asks it, and trusts nothing that it says.
 
   ## Options
 

@@ -22,9 +22,9 @@ defmodule Mix.Tasks.Jido.Tool do
     * `--json` - prints JSON for machines, a line a result: `{"name", "ok", "status", "result" or "error", "duration_us"}`
     * `--audit` - prints the audit trail at the end
     * `--audit-file FILE` - writes it to this file as well, each entry before its call is answered; see `mix jido.audit`
-    * `--repository` - where the project is a part of a git repository, commands read and write all of it; else git lines that
+    * `--repository` - where the project is a part of a git repository, commands read and write all of it; otherwise git lines that
       change more than the project are refused
-    * `--no-start` - does not start the project's application; there is little to look at then, unless on another node. With
+    * `--no-start` - does not start the project's application; there is little to inspect then, except on another node. With
       `--node` it is started only by `--start`
 
   What this run may do, and where:
@@ -33,7 +33,7 @@ defmodule Mix.Tasks.Jido.Tool do
   `config :jido_code_tools, session_options: [tier: :privileged, consent: ["mix_task"], node: "shop@localhost"]` sets these for a
   project, with the same names and `_` for `-`. The command line wins over it, one option at a time.
 
-  Results go to standard output; what Mix, the project and its logs print goes to standard error.
+  Results go to standard output; everything that Mix, the project and its logs print goes to standard error.
 
   ## Exit status
 

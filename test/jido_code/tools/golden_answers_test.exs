@@ -232,7 +232,7 @@ defmodule JidoCode.Tools.GoldenAnswersTest do
         %{"name" => "logger", "version" => "1.18.3"},
         %{"name" => "kernel", "version" => "10.2"}
       ],
-      "note" => "1 module is older than what lies compiled: Shop.Prices."
+      "note" => "1 module is older than its compiled code: Shop.Prices."
     }
   end
 

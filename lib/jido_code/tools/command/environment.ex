@@ -2,7 +2,7 @@ defmodule JidoCode.Tools.Command.Environment do
   @moduledoc """
   The environment that a command gets: a short list of the BEAM's own variables, and what the tool adds.
 
-  Inherited are where programs and their caches are (`PATH`, `HOME`, `MIX_HOME`, `HEX_HOME`, `CARGO_HOME`, ...), who the
+  Inherited are the places of programs and their caches (`PATH`, `HOME`, `MIX_HOME`, `HEX_HOME`, `CARGO_HOME`, ...), who the
   user is, and the language. `config :jido_code_tools, command_env: ["NAME", ...]` inherits more, but never a name that makes
   a runtime load other code (`ERL_FLAGS`, `LD_PRELOAD`, `GIT_*`, ...) or that reads like a secret (`*_TOKEN`,
   `DATABASE_URL`, ...): a tool that needs one of these passes it in the option `:env`.
@@ -32,8 +32,8 @@ defmodule JidoCode.Tools.Command.Environment do
   @doc """
   The whole environment, sorted by name.
 
-  `additions` are pairs of name and value, `nil` takes a variable away; `temporary` is the private folder. `own` is the
-  environment of the BEAM, and `config` the further names to inherit.
+  `additions` are pairs of name and value, `nil` removes a variable; `temporary` is the private folder. `own` is the
+  environment of the BEAM, and `config` further names to inherit.
   """
   @spec build(
           Enumerable.t(),

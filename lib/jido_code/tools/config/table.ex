@@ -60,7 +60,7 @@ defmodule JidoCode.Tools.Config.Table do
       type: :tier,
       default: :privileged,
       host?: true,
-      doc: "tier of a tool that nobody declared one for"
+      doc: "tier of a tool for which none is declared"
     },
     %{
       key: :project_namespaces,
@@ -76,7 +76,7 @@ defmodule JidoCode.Tools.Config.Table do
       key: :read_format_status,
       type: :boolean,
       default: false,
-      doc: "read the state of a module that has `format_status`, through it"
+      doc: "read the state of modules with `format_status` through that function"
     },
     %{
       key: :node_linger_ms,
@@ -101,7 +101,7 @@ defmodule JidoCode.Tools.Config.Table do
       key: :known_secrets_refresh_ms,
       type: @positive,
       default: 15_000,
-      doc: "how often the values that this node keeps secret are gathered anew"
+      doc: "how often the values that this node keeps secret are collected again"
     },
     %{
       key: :audit_buffer_size,
@@ -137,7 +137,7 @@ defmodule JidoCode.Tools.Config.Table do
       type: {:either, [{:one_of, [:each]}, :every]},
       default: {:every, 1_000},
       doc:
-        "when entries are on the disk, in case the machine loses its power: `:each` before its call goes on, `{:every, ms}`"
+        "when entries are flushed to disk, in case of a power failure: `:each` before the entry's call goes on, or `{:every, ms}`"
     },
     %{
       key: :session_options,
@@ -222,7 +222,7 @@ defmodule JidoCode.Tools.Config.Table do
       # What is not understood must not confine less than was meant.
       strict: :required,
       doc:
-        "`:required` refuses to run commands where this machine gives no whole fence, `:off` runs them without any; see `mix jido.doctor`"
+        "`:required` refuses to run commands where this machine can't make a whole fence, `:off` runs them without any; see `mix jido.doctor`"
     },
     %{
       key: :command_read_paths,
@@ -249,7 +249,7 @@ defmodule JidoCode.Tools.Config.Table do
       type: @positive,
       default: 1024 * 1024 * 1024,
       shown: "1 GiB",
-      doc: "what the commands of a session may keep in `/tmp` at most"
+      doc: "how many bytes the commands of a session may keep in `/tmp`"
     },
     %{
       key: :command_cache_dir,

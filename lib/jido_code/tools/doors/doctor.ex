@@ -23,7 +23,7 @@ defmodule JidoCode.Tools.Doors.Doctor do
 
   defp elsewhere({_family, name}) do
     %{
-      text: "There is no fence on this system (#{name}): it is made by Linux. Commands do not run here",
+      text: "There is no fence on this system (#{name}): only Linux can make one. Commands do not run here",
       kept?: false,
       mend: "Use Linux, in a virtual machine if need be."
     }
@@ -82,8 +82,8 @@ defmodule JidoCode.Tools.Doors.Doctor do
         mend_landlock()
       ),
       promise(
-        "No command changes git's configuration or hooks, or permissions and times of files outside; of home folders only the toolchain is there; " <>
-          "nothing outside can be named or signalled; nothing of a command stays",
+        "No command changes git's configuration or hooks, or permissions and times of files outside; in home folders only the toolchain is visible; " <>
+          "nothing outside can be named or signalled; no process outlives its command",
         namespaces == nil,
         mend_namespaces()
       ),
@@ -139,7 +139,7 @@ defmodule JidoCode.Tools.Doors.Doctor do
   end
 
   defp mend_landlock do
-    "Linux 6.12 or newer, with landlock in the list of its lsm= parameter (see /sys/kernel/security/lsm), has all of Landlock that is used."
+    "Linux 6.12 or newer, with landlock in the list of its lsm= parameter (see /sys/kernel/security/lsm), is needed for everything that is used of Landlock."
   end
 
   defp container?, do: Enum.any?(~w(/.dockerenv /run/.containerenv), &File.exists?/1)

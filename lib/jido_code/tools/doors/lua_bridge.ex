@@ -8,7 +8,7 @@ defmodule JidoCode.Tools.LuaBridge do
   | `jido.shell(command, options)` | `bash_execute` | a table: `stdout`, `stderr`, `exit_code`, ... |
   | `jido.shell_background(command, options)` | `bash_background` | a table: `shell_id`, `description` |
   | `jido.shell_output(shell_id, options)` | `bash_output` | a table: `output`, `status`, `exit_code`, ... |
-  | `jido.shell_kill(shell_id)` | `kill_shell` | `true`; the shell is gone, running before or not |
+  | `jido.shell_kill(shell_id)` | `kill_shell` | `true`; the shell is gone, whether it was still running or not |
 
   `options` is a table of the tool's other parameters, and may be left out. Any failure, a refusal included, is answered by
   `nil` and a message:
@@ -24,7 +24,7 @@ defmodule JidoCode.Tools.LuaBridge do
       local scarce, why = jido.low_stock({at_most = 15})
 
   Each call goes through `JidoCode.Tools.SecureExecutor.call/3`: rate limit, tier, consent, isolation, redaction, audit. The
-  script says what it wants, the application says on whose behalf:
+  script says what to do, the application says for which session:
 
       {:ok, state} = JidoCode.Tools.LuaBridge.register(:luerl.init(), session_id: "s1", project_root: "/srv/shop")
 
@@ -41,10 +41,10 @@ defmodule JidoCode.Tools.LuaBridge do
   ## Values
 
   From Lua: a table with the keys 1 to n is a list, any other a map with string keys; a number that is whole is an integer.
-  To Lua: a map is a table by its keys, a list one from 1; what is nil has no place in a table; what Lua has no value for (an atom, a
+  To Lua: a map is a table by its keys, a list one from 1; nil values are left out; what Lua has no value for (an atom, a
   pid) is text.
 
-  The tool runs elsewhere, but the script waits for it: time that the application allows a script includes its calls.
+  The tool runs elsewhere, but the script waits for it: the time that the application allows a script includes its calls.
   """
 
   alias JidoCode.Tools.{Catalog, SecureExecutor}

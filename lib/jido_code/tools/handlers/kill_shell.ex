@@ -32,9 +32,15 @@ defmodule JidoCode.Tools.Handlers.KillShell do
 
   defp kill(%{"shell_id" => id}, context) do
     case Shells.kill(context[:session_id], id) do
-      :ok -> {:ok, %{"killed" => true, "message" => "The shell was terminated, and all that it had started"}}
-      :already_finished -> {:ok, %{"killed" => false, "message" => "The shell had already finished"}}
-      {:error, :not_found} -> {:error, "Shell not found: #{Shortened.label(id, 100)}. It may have expired."}
+      :ok ->
+        {:ok,
+         %{"killed" => true, "message" => "The shell and everything that it had started were terminated"}}
+
+      :already_finished ->
+        {:ok, %{"killed" => false, "message" => "The shell had already finished"}}
+
+      {:error, :not_found} ->
+        {:error, "Shell not found: #{Shortened.label(id, 100)}. It may have expired."}
     end
   end
 end

@@ -26,7 +26,7 @@ defmodule JidoCode.Tools.Introspection.Freshness do
   def text(%{modules: modules, sources: sources}) do
     [
       modules != [] &&
-        "This VM runs older code than what lies compiled, of #{named(Enum.map(modules, &inspect/1))}; " <>
+        "This VM runs older code than the compiled code of #{named(Enum.map(modules, &inspect/1))}; " <>
           "restart_project starts it anew.",
       sources != [] && "Changed since the last compile: #{named(sources)}."
     ]

@@ -109,7 +109,7 @@ defmodule JidoCode.Tools.Introspection.Supervision do
     opened(
       children,
       count,
-      "#{label(supervisor)} has #{count} children; a sample of #{length(children)} was taken by its links."
+      "#{label(supervisor)} has #{count} children; a sample of #{length(children)} was found through its links."
     )
   end
 
@@ -117,7 +117,7 @@ defmodule JidoCode.Tools.Introspection.Supervision do
     children = linked_children(supervisor)
 
     note =
-      "#{label(supervisor)} #{why}, so its children were found by its links; ids are not known, " <>
+      "#{label(supervisor)} #{why}, so its children were found through its links; ids are not known, " <>
         "and children that are not running or not started through OTP are missing."
 
     opened(children, length(children), note)

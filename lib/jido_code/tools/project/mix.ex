@@ -81,7 +81,7 @@ defmodule JidoCode.Tools.Project.Mix do
 
       # Seen in releases, which bring neither with them.
       {:error, {:not_started, text}} ->
-        {:error, text <> ". A project's Mix is the machine's own: elixir and mix must be on this node's PATH"}
+        {:error, text <> ". Projects use the machine's own Mix: elixir and mix must be on this node's PATH"}
 
       {:error, reason} ->
         {:error, Command.explain(reason)}
@@ -103,7 +103,7 @@ defmodule JidoCode.Tools.Project.Mix do
 
   defp decode_facts(_cut), do: unreadable()
 
-  defp unreadable, do: {:error, "What the project's mix.exs declares can't be read"}
+  defp unreadable, do: {:error, "The declarations in the project's mix.exs can't be read"}
 
   defp aliases(aliases), do: all(aliases, &alias_of/1)
 

@@ -42,7 +42,7 @@ defmodule JidoCode.Tools.ProjectVM.Offer do
 
     for %{"name" => name} <- large do
       Logger.warning(
-        "MCP clients don't get the tool #{name}: its definition takes more than #{@max_entry_bytes} bytes"
+        "MCP clients don't get the tool #{name}: its definition is larger than #{@max_entry_bytes} bytes"
       )
     end
 
@@ -116,13 +116,13 @@ defmodule JidoCode.Tools.ProjectVM.Offer do
   defp small(entry) do
     if :erlang.external_size(entry) <= @max_entry_bytes,
       do: :ok,
-      else: {:error, "its definition takes more than #{@max_entry_bytes} bytes"}
+      else: {:error, "its definition is larger than #{@max_entry_bytes} bytes"}
   end
 
   # Nothing that a person would not see, in what a model reads.
   defp legible(text) when is_binary(text) do
     if text =~ ~r/[^\P{Cc}\n\t]|\p{Cf}|\p{Co}/u,
-      do: {:error, "its texts hold characters that can't be seen"},
+      do: {:error, "its texts contain invisible characters"},
       else: :ok
   end
 

@@ -21,7 +21,7 @@ defmodule JidoCode.Tools.ProjectVM.Tool do
     case ProjectVM.call_tool(vm, definition, args, time, context) do
       {:ok, %{"text" => text} = answer} when is_binary(text) -> {:ok, noted(text, answer["note"])}
       {:ok, %{"result" => result} = answer} -> {:ok, noted(result, answer["note"])}
-      {:ok, _other} -> {:error, "The project's VM gave no result of #{definition.name}"}
+      {:ok, _other} -> {:error, "The project's VM gave no result for #{definition.name}"}
       {:error, {:timeout, why}} -> {:error, why}
       {:error, why} -> {:error, why}
     end

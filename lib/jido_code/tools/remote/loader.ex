@@ -93,7 +93,7 @@ defmodule JidoCode.Tools.Remote.Loader do
     else
       {:error,
        "Node #{node} runs OTP #{otp}, and modules compiled here with OTP #{here} can't be loaded there. Use the node's version " <>
-         "here, or look without --consent-load: processes, trees and lists of tables are shown, states and rows are not"}
+         "here, or leave out --consent-load: processes, trees and lists of tables are shown, states and rows are not"}
     end
   end
 
@@ -177,7 +177,7 @@ defmodule JidoCode.Tools.Remote.Loader do
       {:ok, for({module, binary} <- stripped, do: {module, Guest.origin(), binary})}
     else
       {:error,
-       "This VM does not find the files of jido_code_tools as it was started from them, so it can't lend its modules"}
+       "The files of jido_code_tools are gone or have changed since this VM started from them, so it can't lend its modules"}
     end
   end
 

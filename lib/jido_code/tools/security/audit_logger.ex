@@ -9,10 +9,10 @@ defmodule JidoCode.Tools.Security.AuditLogger do
         confinement: "filesystem landlock, network all, signals landlock", of: 16, digest: "..."}
 
   `status` is `:ok`, `:error` (the handler's own), `:blocked` (denied or refused), `:timeout`, `:crashed`, or `:cancelled` (the
-  caller took the call back before there was an answer, or was killed). While a call runs, its entry is `:started`; the entry of
-  its end has that one's id as `of`, and takes its place in what is listed. Both stay in the chain.
+  caller cancelled the call before there was an answer, or was killed). While a call runs, its entry is `:started`; the entry of
+  its end has that one's id as `of`, and replaces it in listings. Both stay in the chain.
 
-  What people allowed has entries of its own: `:granted` (the session's tier was raised to the one that stands as `tool`),
+  What people allowed has entries of its own: `:granted` (the session's tier was raised to the one in `tool`),
   `:consented` and `:revoked` (a tool). Who is asked in the conversation leaves one for the tool as well: `:consented`, `:declined` or
   `:unanswered`, with the `args_hash` of the call in question; consent for the whole session has none.
 
@@ -20,16 +20,16 @@ defmodule JidoCode.Tools.Security.AuditLogger do
   `mix jido.audit` shows and verifies it. While the file can't be written no call is allowed (`audit_file_failure: :warn` lets
   them go on).
 
-  `confinement` says in a line what the kernel held the call's commands to, and what of that is missing on this machine (the
+  `confinement` says in a line how the kernel confined the call's commands, and which parts are missing on this machine (the
   figures of `JidoCode.Tools.Command.confinement/1` in words); it is nil for a call that ran no command.
 
   Arguments are never stored. `args_hash` is a keyed hash (HMAC-SHA-256, first 128 bits, 32 hex characters), the same for
-  equal arguments whatever the order of their keys, and of no use to one who tries to guess small arguments: the key is
+  equal arguments whatever the order of their keys, and of no use for guessing small arguments: the key is
   made at start, or configured by `:audit_key`. Arguments of more than 8 million words
   are not hashed.
 
-  Each entry's digest covers all of the above and the entry before it. `verify/0` says whether an entry was changed or removed since. What the
-  ring overwrites is the only thing it loses; the digest of the last overwritten entry stays as the chain's anchor.
+  Each entry's digest covers all of the above and the entry before it. `verify/0` says whether an entry was changed or removed since. The
+  ring loses only the entries that it overwrites; the digest of the last overwritten entry stays as the chain's anchor.
   """
 
   require Logger
@@ -82,7 +82,7 @@ defmodule JidoCode.Tools.Security.AuditLogger do
   @doc """
   Records an invocation and returns its entry's id.
 
-  Options: `:args` (the arguments, hashed; default nil), `:confinement` (what its commands were confined by, in words; default
+  Options: `:args` (the arguments, hashed; default nil), `:confinement` (how its commands were confined, in words; default
   nil; kept up to 512 bytes), `:emit_telemetry` (true), `:log_blocked` (true: a `:blocked` one is also logged as a warning),
   `:core`.
   """

@@ -34,7 +34,8 @@ defmodule JidoCode.Tools.Security.AuditTrail do
     if head == report.head or there?(path, 0, head),
       do: {:ok, report},
       else:
-        {:damaged, "No entry has the head #{head}: entries at the end were removed, or it is another file's.",
+        {:damaged,
+         "No entry has the head #{head}: entries at the end were removed, or the head belongs to another file.",
          report}
   end
 

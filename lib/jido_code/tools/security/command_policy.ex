@@ -1,15 +1,15 @@
 defmodule JidoCode.Tools.Security.CommandPolicy do
   @moduledoc """
-  Which command lines an agent may run, and what they come to without a shell.
+  Which command lines an agent may run, and how they are carried out without a shell.
 
-  A line is read by a real shell parser, and every command in it is judged by its own options and paths. What the parser or a
+  A line is read by a real shell parser, and every command in it is judged by its own options and paths. Anything that the parser or a
   command's grammar does not fully understand is refused, with the reason and the way to write it instead. No shell takes part
   afterwards: the command runner carries the plan out, and looks again at each command when it starts.
 
   There are two lists. The narrow one is closed: text and file tools, git, mix and build tools, joined by `|`, `&&`, `||` and
-  `;`. The wide one is what an engineer types (`sed`, `awk`, `jq`, `xargs`, `find -exec`, most Mix tasks, subshells,
+  `;`. The wide one has what an engineer types (`sed`, `awk`, `jq`, `xargs`, `find -exec`, most Mix tasks, subshells,
   here-documents, variables that the line sets) and is in force where a whole fence keeps commands in, see `list/0`. Neither
-  takes shells, inline code, substitutions, loops, or variables that make programs load something else.
+  allows shells, inline code, substitutions, loops, or variables that make programs load something else.
 
       iex> root = File.cwd!()
       iex> {:ok, plan} = JidoCode.Tools.Security.CommandPolicy.plan("grep -c def mix.exs | sort", root)
@@ -40,7 +40,7 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
   @typedoc """
   `line` is what `JidoCode.Tools.Command` runs, `folder` where, below the project's root, `network` what it needs, `mix` the
   calls of Mix in it, whose aliases are still to be judged, each with its folder, `commands` the words of every program, and
-  `shown` the line as it was understood.
+  `shown` the line as the parser understood it.
   """
   @type plan :: %{
           line: {:line, String.t()},

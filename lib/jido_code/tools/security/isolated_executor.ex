@@ -10,8 +10,8 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor do
          └──────────────┴───────────── one reply ────────────┘
 
   The keeper is the worker's group leader, so every process that the handler spawns, however it does it, carries the
-  keeper's mark. When the worker ends in any way but by answering, all that carry it are killed. When the caller dies, the
-  worker is ended too: nothing goes on for an answer that nobody awaits.
+  keeper's mark. When the worker ends without answering, all processes that carry the mark are killed. When the caller dies, the
+  worker is ended too: no work goes on for an answer that nobody awaits.
 
   Replies come through a process alias that is closed afterwards: a stray `:DOWN` or a late answer in the caller's mailbox
   is neither mistaken for the worker's nor left behind.
@@ -34,7 +34,7 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor do
   | anything else returned | `{:error, {:crashed, {:bad_return, kind}}}`, where `kind` names the shape, not the value |
   | raised, threw, exited | `{:error, {:crashed, {:exception, struct, stacktrace}}}`, `{:crashed, {:throw, value}}`, `{:crashed, {:exit, reason}}` |
   | out of time | `{:error, :timeout}` |
-  | over a memory limit (arguments that would be, too), or killed | `{:error, {:killed, :max_heap_size}}` |
+  | over a memory limit (also by the arguments alone), or killed | `{:error, {:killed, :max_heap_size}}` |
   | no supervisor | `{:error, {:crashed, :supervisor_not_running}}` |
   """
 

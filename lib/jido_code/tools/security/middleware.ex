@@ -2,10 +2,10 @@ defmodule JidoCode.Tools.Security.Middleware do
   @moduledoc """
   May this call go on? Rate limit, permission tier and consent, in this order, decided in one call into the native core.
 
-  A call that is denied by tier or consent has used its rate slot, so that trying doors costs something. At the doors of one person's
+  A call that is denied by tier or consent has used its rate slot, so that probing costs something. At the doors of one person's
   own agent (`mix jido.tool`, the MCP server: `:door` in the context) the rates are higher, 600, 300, 120 and 120 a minute instead of
-  100, 30, 10 and 5, and refused calls, for their arguments or for what was not granted, are counted apart, as strictly: they don't
-  stop useful work, and can't be tried endlessly. Configured rates hold at every door.
+  100, 30, 10 and 5, and calls that are refused for their arguments or for a missing grant are counted apart, as strictly: they
+  don't stop useful work, and can't be repeated endlessly. Configured rates hold at every door.
 
   `run_checks/3` is also what the host's own Executor calls when `config :jido_code_tools, security_middleware: true` (or the same under `:jido_code`). Then the
   handlers are still safe by themselves, but isolation, redaction of the whole output and the complete audit trail come only
@@ -40,7 +40,7 @@ defmodule JidoCode.Tools.Security.Middleware do
   @global "__global__"
 
   @doc """
-  Whether the host's Executor shall run the checks: the configuration's `:security_middleware`, default false. A value that is
+  Whether the host's Executor runs the checks: the configuration's `:security_middleware`, default false. A value that is
   neither true nor false counts as true here.
   """
   @spec enabled?() :: boolean()

@@ -3,8 +3,8 @@ defmodule JidoCode.Tools.Security.MixPolicy do
   Which Mix tasks an agent may run, and with which arguments.
 
   A task must be on the list and off the block list, the environment `dev` or `test`, and every argument must fit the task's
-  grammar: what evaluates another file, leaves the project or changes the machine is refused, and so is every option that
-  nobody has thought about.
+  grammar: anything that evaluates another file, leaves the project or changes the machine is refused, and so is every
+  option that nobody has thought about.
 
       iex> JidoCode.Tools.Security.MixPolicy.check("test", ["test/cart_test.exs:12", "--seed", "0"], "test")
       :ok
@@ -21,7 +21,7 @@ defmodule JidoCode.Tools.Security.MixPolicy do
 
   Under `config :jido_code_tools`, read at start and by `JidoCode.Tools.Config.reload/0`; a blocked task stays blocked.
 
-    * `:allowed_tasks` - further tasks: a name (any option, but values that are paths stay in the project), or
+    * `:allowed_tasks` - further tasks: a name (any options, but paths among their values must stay in the project), or
       `{name, [{"option", kind}]}` with the kinds `:flag`, `:integer`, `:name`, `:text`, `:path`
     * `:alias_tasks` - the same, for tasks that only a step of an alias may run
     * `:trusted_aliases` - aliases whose steps may be functions

@@ -3,7 +3,7 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
   Takes secrets out of any term before a model sees it.
 
   One pass of the native core over the whole term, however deep it is nested: text is searched for token families, for
-  secrets that a name or a syntax around them gives away, for private keys, and for the values that this very node is known
+  secrets that a name or a syntax around them gives away, for private keys, and for the values that this node is known
   to keep secret (from its environment variables, the applications' environments, its cookies, and `register_secret/1`); maps, keyword lists and `{name, value}` pairs are judged by their
   names. Only the value goes, so that JSON stays JSON and Elixir stays Elixir. A term without secrets comes back as it was,
   uncopied.
@@ -15,8 +15,8 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
       iex> JidoCode.Tools.Security.OutputSanitizer.sanitize({:error, "no route to postgres://app:wD4kq9Zt@db/shop"})
       {:error, "no route to postgres://app:[REDACTED_DB_URL]@db/shop"}
 
-  What is too large to be searched within the core's budget is replaced by a text that says so; it is never passed through.
-  When the core does not answer at all, the whole term is.
+  Text that is too large to be searched within the core's budget is replaced by a note that says so; it is never passed through.
+  When the core does not answer at all, the whole term is replaced.
   """
 
   alias JidoCode.Tools.Render.SensitiveName
@@ -35,7 +35,7 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
   redacted; `:context`, a map merged into its metadata; `:session`, the id of the session whose output this is; `:core`.
   `:max_depth` is accepted and ignored: there is no depth at which redaction stops.
 
-  With a `:session`, a random-looking value that stood under a telling name in one output is redacted wherever it stands in the
+  With a `:session`, a random-looking value that stood under a sensitive name in one output is redacted wherever it stands in the
   session's later ones (the last 64 of them, never in another session's), until the session ends.
   """
   @spec sanitize(term(), keyword()) :: term()
@@ -43,7 +43,7 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
 
   @doc """
   As `sanitize/2`, with a note for whoever reads the term: how many values were replaced, of which kinds, and where two of them
-  stand against each other, whether these are equal. `nil` when nothing was.
+  are compared, whether they are equal. `nil` when nothing was redacted.
 
       iex> JidoCode.Tools.Security.OutputSanitizer.redact(~s(password: "winter5508"), emit_telemetry: false)
       {~s(password: "[REDACTED]"), "Redacted: 1 value (password)."}
@@ -87,7 +87,7 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
   defp type(_term), do: :other
 
   @doc """
-  Whether `sanitize/2` would redact anything; true when that can't be said.
+  Whether `sanitize/2` would redact anything; true if that can't be determined.
 
       iex> JidoCode.Tools.Security.OutputSanitizer.contains_sensitive?(%{token_count: 12})
       false
@@ -96,10 +96,10 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
   def contains_sensitive?(term, opts \\ []), do: ask(opts, term) != :clean
 
   @doc """
-  Tells the core a value that must never appear in any output, in none of its usual encodings either. Holds until the
+  Registers a value that must never appear in any output, nor in any of its usual encodings. It holds until the
   application stops, and can't be read back.
 
-  Takes strings of at least 4 bytes besides white space around them, which is left out. What would blank out ordinary text
+  Accepts strings of at least 4 bytes, without the white space around them. A value that would blank out ordinary text
   is refused: `{:error, :blank}` for nothing but white space, `{:error, :too_short}`, and `{:error, :one_character}` for one
   character over and over.
 
@@ -112,7 +112,7 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
   def register_secret(value) when is_binary(value), do: KnownSecrets.register(value)
 
   @doc """
-  The rules in the order they are tried: name, replacement, and what they find in words.
+  The rules in the order they are tried: name, replacement, and a description of what they find.
   """
   @spec rules() :: [%{name: String.t(), replacement: String.t(), description: String.t()}]
   def rules do

@@ -4,7 +4,7 @@ defmodule JidoCode.Tools.Security.Permissions do
 
   Every tool has a tier: the one that `config :jido_code_tools, tool_tiers:` gives it, else the one that its handler declares, else
   the one in the table here (`all_tool_tiers/0`), else `:unknown_tool_tier` of the configuration, by default `:privileged`: a tool
-  that nobody has thought about is not for everybody.
+  that nobody has thought about is not available to every session.
 
   A session starts at `:read_only`. A person raises it, or consents to single tools, in one of two ways:
 

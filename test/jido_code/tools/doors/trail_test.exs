@@ -91,7 +91,7 @@ defmodule JidoCode.Tools.Doors.TrailTest do
     assert {:ok, _docs} = call(peer)
     File.rename!(folder, folder <> "-away")
     assert {:error, text} = call(peer)
-    assert text =~ "the audit file can't be written" and text =~ "A person has to mend that"
+    assert text =~ "the audit file can't be written" and text =~ "A person has to fix that"
     File.rename!(folder <> "-away", folder)
     assert {:ok, _docs} = call(peer)
     assert {:ok, _whole} = AuditTrail.verify(file, @key)
@@ -176,7 +176,7 @@ defmodule JidoCode.Tools.Doors.TrailTest do
     other = Path.join(state, "other.key")
     File.write!(other, String.duplicate("k", 32))
     assert {1, told} = verified(file, other)
-    assert told =~ "All is well up to entry 0"
+    assert told =~ "The trail is intact up to entry 0"
     assert {1, told} = verified(file, Path.join(state, "none.key"))
     assert told =~ "the key can't be read: not_found"
   end

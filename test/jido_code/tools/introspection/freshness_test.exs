@@ -41,10 +41,10 @@ defmodule JidoCode.Tools.Introspection.FreshnessTest do
     assert output =~ ~s(written: "Changed since the last compile: lib/sample.ex."\n)
 
     assert output =~
-             ~s(compiled: "This VM runs older code than what lies compiled, of Sample; restart_project starts it anew."\n)
+             ~s(compiled: "This VM runs older code than the compiled code of Sample; restart_project starts it anew."\n)
 
     assert output =~
-             ~S(missing: "Function not found\nThis VM runs older code than what lies compiled, of Sample;)
+             ~S(missing: "Function not found\nThis VM runs older code than the compiled code of Sample;)
   end
 
   test "without anything stale, and for what is not a project, there is no note" do

@@ -134,7 +134,7 @@ defmodule JidoCode.Tools.ProjectVM.OfferTest do
           {%{"tier" => "root"}, "tier"},
           {%{"tier" => nil}, "tier"},
           {%{"description" => " "}, ":description takes"},
-          {%{"description" => "See\u202Ethis"}, "can't be seen"},
+          {%{"description" => "See\u202Ethis"}, "invisible characters"},
           {%{"title" => 7}, ":title takes"},
           {%{"description" => String.duplicate("x", 20_000)}, "bytes"},
           {%{"digest" => nil}, "digest"},

@@ -13,7 +13,7 @@ defmodule JidoCode.Tools.Doors.MCP.Listing do
   Tools that work inside one running Elixir project: its Mix tasks and tests, its processes, supervisors and ETS tables, its \
   documentation, its code, and commands in its folder. Prefer them to a shell: results are short and bounded, known secrets are \
   redacted, and nothing that a call starts outlives it. All paths are relative to the project. Searches, commands, tests and \
-  documentation work while the project does not compile. Tools of the project's own, if it has any, are listed last while it runs. \
+  documentation work while the project does not compile. The project's own tools, if it has any, are listed last while it runs. \
   A denied call says what is allowed.\
   """
 

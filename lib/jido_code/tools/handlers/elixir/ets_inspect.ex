@@ -246,7 +246,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.EtsInspect do
 
     [
       "#{count} that are not part of the project (#{Enum.join(apps, ", ")}; " <>
-        "`config :jido_code_tools, project_namespaces: [...]` says what is)"
+        "`config :jido_code_tools, project_namespaces: [...]` says which are)"
     ]
   end
 

@@ -103,7 +103,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
   def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &fetch/2)
 
   defp fetch(%{"function" => function}, _context) when byte_size(function) > @max_name_bytes do
-    {:error, "Invalid function: longer than any name"}
+    {:error, "Invalid function: longer than any name can be"}
   end
 
   defp fetch(%{"module" => module} = args, context) do
@@ -170,7 +170,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
         similar -> "did you mean #{Enum.join(similar, ", ")}?"
       end
 
-    "Module not found: #{module} is not loaded, and no file of it is on the code path; #{meant}"
+    "Module not found: #{module} is not loaded, and no file for it is on the code path; #{meant}"
   end
 
   defp explain(:unreadable, module), do: "The documentation of #{module} can't be read: its file is damaged"

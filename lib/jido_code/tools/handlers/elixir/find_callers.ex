@@ -39,7 +39,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallers do
         "List who uses a module or function of the project, its dependencies or a library: calls, captures, apply with literal " <>
           "arguments, implementations of behaviours and protocols, structs, types, and processes called by the module's name; with " <>
           "file, line and the calling function. Exact where a search for the name is not: aliases, imports and pipes are resolved, " <>
-          "comments and strings are not callers. direction calls tells what it uses itself. Looks at compiled code, so compile " <>
+          "comments and strings are not callers. direction calls lists what it uses itself. Looks at compiled code, so compile " <>
           "first; names that are computed at run time are not found, nor are mix.exs and scripts.",
       parameters: [
         %{
@@ -87,8 +87,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallers do
     with {:ok, reference} <- Reference.read(args["reference"]),
          {:ok, root} <- Workspace.root(context) do
       words = %{
-        timeout: "Looking through the compiled modules took too long",
-        too_large: "The compiled modules can't be looked through: too much data"
+        timeout: "Searching the compiled modules took too long",
+        too_large: "The compiled modules can't be searched: too much data"
       }
 
       look = fn -> look(args, reference, root) end
@@ -228,7 +228,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallers do
 
   defp nobody(reference, search) do
     "No use of #{Reference.show(reference)} was found in #{search.searched} compiled modules. Names that are computed at run time, " <>
-      "configuration, templates that are not compiled, and tests are not among them."
+      "configuration, templates that are not compiled, and tests are not searched."
   end
 
   defp unread([]), do: nil
@@ -236,7 +236,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallers do
   defp unread(names) do
     {shown, rest} = names |> Enum.reverse() |> Enum.split(@max_unread)
 
-    "Without debug information, so not looked through: #{Enum.map_join(shown, ", ", &Reference.show_module/1)}" <>
+    "Not searched, for lack of debug information: #{Enum.map_join(shown, ", ", &Reference.show_module/1)}" <>
       if(rest == [], do: ".", else: " and #{length(rest)} more.")
   end
 end

@@ -152,7 +152,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ListProcesses do
   end
 
   defp too_many(total),
-    do: "The node has #{total} processes: to go through so many, it must run jido_code_tools itself"
+    do: "The node has #{total} processes: to scan so many, it must run jido_code_tools itself"
 
   defp question(args, node, filters, scope) do
     %{
@@ -292,6 +292,6 @@ defmodule JidoCode.Tools.Handlers.Elixir.ListProcesses do
       if(length(others) > @max_others, do: " and more.", else: ".") <> hint(scope)
   end
 
-  defp hint(%{mode: :listed}), do: " `config :jido_code_tools, project_namespaces:` says what is."
+  defp hint(%{mode: :listed}), do: " `config :jido_code_tools, project_namespaces:` says which are."
   defp hint(_scope), do: ""
 end

@@ -158,7 +158,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
 
   defp hiding do
     "State not read: the module exports format_status, so it may hide parts of it. " <>
-      "`config :jido_code_tools, read_format_status: true` shows what format_status gives."
+      "`config :jido_code_tools, read_format_status: true` shows the output of format_status."
   end
 
   # Unknown code may hide something too. An Agent has no module of its own, and a wrapper's is asked for when it is known.
@@ -260,7 +260,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
     do: "This is a Task: it has no state to read, and no message was sent to it."
 
   defp unread(%Observer{activity: :hibernating}) do
-    "State not read: the process hibernates, and what kind it is (an Agent or no server at all) can't be seen " <>
+    "State not read: the process hibernates, and its kind (an Agent, or not a server at all) can't be seen " <>
       "meanwhile. No message was sent to it."
   end
 

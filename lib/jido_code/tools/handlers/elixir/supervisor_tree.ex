@@ -290,7 +290,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.SupervisorTree do
     for {_path, %{children: children}} <- nearer_first(opened),
         %{type: "supervisor", observed: %Observer{} = child} <- children,
         not Observer.supervisor?(child) do
-      "#{Supervision.label(child)} is called a supervisor and was not opened: it runs in #{Observer.behaviour_name(child)}, " <>
+      "#{Supervision.label(child)} is declared as a supervisor but was not opened: it runs in #{Observer.behaviour_name(child)}, " <>
         "which is not known to answer."
     end
   end

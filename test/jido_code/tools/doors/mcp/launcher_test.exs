@@ -244,7 +244,7 @@ defmodule JidoCode.Tools.Doors.MCP.LauncherTest do
       assert {:error, why} = McpClient.tool(client, "get_process_state", %{"process" => "Sample.Nobody"})
 
       assert why =~ "not found"
-      assert why =~ "This VM runs older code than what lies compiled, of Sample.Application, Sample.Worker;"
+      assert why =~ "This VM runs older code than the compiled code of Sample.Application, Sample.Worker;"
 
       vm = project_vm(root)
       McpClient.call(client, 1, "restart_project", %{})

@@ -125,7 +125,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallersTest do
     assert {:ok, %{"uses" => [_ | _], "note" => note}} =
              FindCallers.execute(%{"reference" => "QSrc.Store.qsrc_sum/1"}, %{project_root: root})
 
-    assert note =~ "not looked through" and note =~ "QSrc.Damaged"
+    assert note =~ "Not searched" and note =~ "QSrc.Damaged"
 
     for name <- ["Elixir.QSrc.User", "qsrc_" <> "computed"],
         do: assert_raise(ArgumentError, fn -> String.to_existing_atom(name) end)
