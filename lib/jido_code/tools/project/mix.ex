@@ -121,6 +121,28 @@ defmodule JidoCode.Tools.Project.Mix do
   defp all(_other, _read), do: :error
 
   @doc """
+  A task's arguments with the absolute paths inside the project, also as an option's value, written from its root: Mix runs there, and
+  the policy takes no absolute path.
+
+      iex> root = File.cwd!()
+      iex> JidoCode.Tools.Project.Mix.from_root(["--output=" <> root <> "/doc", root <> "/mix.exs", "/etc/passwd"], root)
+      ["--output=doc", "mix.exs", "/etc/passwd"]
+  """
+  @spec from_root([String.t()], Path.t()) :: [String.t()]
+  def from_root(arguments, root), do: Enum.map(arguments, &relative(&1, root))
+
+  defp relative("/" <> _path = path, root), do: String.replace_prefix(path, root <> "/", "")
+
+  defp relative("-" <> _option = argument, root) do
+    case String.split(argument, "=", parts: 2) do
+      [option, "/" <> _path = value] -> option <> "=" <> relative(value, root)
+      _no_path -> argument
+    end
+  end
+
+  defp relative(argument, _root), do: argument
+
+  @doc """
   Judges a call by the policy, the aliases of the project and of an umbrella's applications included.
   """
   @spec approve(String.t(), [String.t()], String.t(), facts(), :narrow | :wide) :: :ok | {:error, String.t()}

@@ -108,8 +108,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTask do
     end
   end
 
-  # Mix runs in the project's folder, and its policy takes no absolute path.
-  defp inside(arguments, {:ok, root}), do: Enum.map(arguments, &String.replace_prefix(&1, root <> "/", ""))
+  defp inside(arguments, {:ok, root}), do: Project.Mix.from_root(arguments, root)
   defp inside(arguments, {:error, _no_root}), do: arguments
 
   # What no alias can make right is refused before a child is started to ask for the aliases. A task that is on no list may be

@@ -82,6 +82,17 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTaskTest do
       assert %{"exit_code" => 0} =
                run!(context, %{"task" => "format", "args" => ["--check-formatted", inside]})
 
+      # Also as an option's value.
+      # The policy lets it through; this project has no such task.
+      args = ["--files-included=" <> Path.join(root, "lib/sample.ex")]
+      result = run!(context, %{"task" => "credo", "args" => args})
+      assert result["output"] <> result["stderr"] =~ ~s(The task "credo" could not be found)
+
+      args = ["--files-included=" <> root <> "-other/a.ex"]
+
+      assert refused(context, %{"task" => "credo", "args" => args}) =~
+               "outside the project"
+
       for outside <- [root <> "-other/a.ex", root <> "//etc/a.ex", root <> "/../a.ex"] do
         assert refused(context, %{"task" => "format", "args" => [outside]}) =~
                  ~r/outside the project|traversal/
