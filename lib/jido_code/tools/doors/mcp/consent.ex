@@ -5,7 +5,7 @@ defmodule JidoCode.Tools.Doors.MCP.Consent do
   alias JidoCode.Tools.Call
   alias JidoCode.Tools.Doors.MCP.Question
   alias JidoCode.Tools.Doors.Trail
-  alias JidoCode.Tools.Security.OutputSanitizer
+  alias JidoCode.Tools.Security.{OutputSanitizer, RedactionNote}
 
   defstruct granted: [], refused: nil
 
@@ -51,11 +51,17 @@ defmodule JidoCode.Tools.Doors.MCP.Consent do
   def question(%Call{status: :blocked, reason: {kind, _details}} = call, answer)
       when kind in [:permission_denied, :consent_required] do
     case Question.build(call) do
-      {:ok, text} -> Map.put(answer, "question", OutputSanitizer.sanitize(text, emit_telemetry: false))
-      {:error, why} -> %{answer | "text" => OutputSanitizer.sanitize(why, emit_telemetry: false)}
+      {:ok, text} -> Map.put(answer, "question", redacted(text, call))
+      {:error, why} -> %{answer | "text" => redacted(why, call)}
       :none -> answer
     end
   end
 
   def question(_call, answer), do: answer
+
+  # Like any output of the session's.
+  defp redacted(text, call) do
+    {clean, note} = OutputSanitizer.redact(text, emit_telemetry: false, session: call.context[:session_id])
+    RedactionNote.add(clean, note)
+  end
 end

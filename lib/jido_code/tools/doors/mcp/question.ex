@@ -5,6 +5,7 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
   # visible.
 
   alias JidoCode.Tools.{Arguments, Call, Catalog, Config, Deadline, Definition, JSON, Project, Workspace}
+  alias JidoCode.Tools.Handlers.Elixir.RunExunit
 
   # Whoever reads must see all of it.
   @max_characters 2_000
@@ -64,9 +65,9 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
 
   defp subject("mix_task", %{"task" => task} = args, call) do
     env = args["env"] || "dev"
-    arguments = args["args"] || []
 
     with {:ok, root} <- Workspace.root(call.context),
+         arguments = Project.Mix.from_root(args["args"] || [], root),
          {:ok, facts} <- Project.Mix.facts(root, env, deadline()),
          :ok <- Project.Mix.approve(task, arguments, env, facts) do
       what("MIX_ENV=#{env} " <> words(["mix", task | arguments]), root, reached(Config.get(:mix_network)))
@@ -75,9 +76,9 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
 
   defp subject("run_exunit", args, call) do
     with {:ok, root} <- Workspace.root(call.context),
-         :ok <- inside(root, args["path"]) do
-      {:ok, json} = JSON.encode(Map.drop(args, ["timeout"]))
-      what("mix test  " <> json, root, reached(Config.get(:mix_network)))
+         {:ok, arguments} <- RunExunit.line(args, root) do
+      line = words(["mix", "test" | arguments])
+      what("MIX_ENV=test " <> line, root, reached(Config.get(:mix_network)))
     end
   end
 
@@ -101,15 +102,6 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
   end
 
   defp what(shown, folder, reach), do: {:ok, %{shown: shown, folder: folder, reach: reach}}
-
-  defp inside(_root, nil), do: :ok
-
-  defp inside(root, path) do
-    case Workspace.resolve(root, path) do
-      {:ok, _resolved} -> :ok
-      {:error, {_kind, why}} -> {:error, why}
-    end
-  end
 
   defp deadline, do: Deadline.new(nil, @time_ms, @time_ms)
 

@@ -127,6 +127,15 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
   @spec execute(map(), map()) :: {:ok, map()} | {:error, String.t()}
   def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &run/2)
 
+  @doc "What `mix test` is called with for such a call, as people write it; an error when the call would be refused for its path."
+  @spec line(map(), Path.t()) :: {:ok, [String.t()]} | {:error, String.t()}
+  def line(args, root) do
+    with {:ok, _words} <- path(args["path"], args["line"]),
+         {:ok, place} <- inside_project(root, args["path"]),
+         {:ok, path} <- args["path"] |> from_root(place) |> path(args["line"]),
+         do: {:ok, path ++ options(args)}
+  end
+
   defp run(args, context) do
     deadline = Deadline.new(args["timeout"], @default_timeout, @max_timeout)
 

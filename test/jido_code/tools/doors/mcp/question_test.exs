@@ -4,8 +4,9 @@ defmodule JidoCode.Tools.Doors.MCP.QuestionTest do
   use ExUnit.Case, async: true
 
   alias JidoCode.Tools.{Call, Definition}
-  alias JidoCode.Tools.Doors.MCP.{Question, Tools}
-  alias JidoCode.Tools.Test.MixProject
+  alias JidoCode.Tools.Doors.MCP.{Consent, Question, Tools}
+  alias JidoCode.Tools.Security.OutputSanitizer
+  alias JidoCode.Tools.Test.{Generate, MixProject}
 
   @harmless "runs no command and writes nothing"
 
@@ -40,6 +41,29 @@ defmodule JidoCode.Tools.Doors.MCP.QuestionTest do
     assert text =~ "end the project's VM, compile the project, and start it anew"
     assert text =~ "It may write the project and the caches of its build tools; network: all; confined"
     assert question(root, "kill_shell", %{"shell_id" => "a"}) =~ "It ends that background shell"
+  end
+
+  test "a test run is shown as the line that runs", %{root: root} do
+    args = %{"path" => Path.join(root, "test/green_test.exs"), "line" => 5, "tag" => "slow", "seed" => 0}
+
+    assert question(root, "run_exunit", args) =~
+             "  MIX_ENV=test mix test test/green_test.exs:5 --only slow --seed 0\n"
+
+    context = %{session_id: "asked", project_root: root}
+    assert {:error, why} = Question.build(Tools.call("run_exunit", %{"path" => "../a_test.exs"}, context))
+    assert why =~ "outside of the project"
+  end
+
+  test "is redacted by the session's earlier outputs", %{root: root} do
+    session = "asked-#{System.unique_integer([:positive])}"
+    {value, _random} = Generate.token(Generate.new(7), 24)
+    OutputSanitizer.redact(~s(api_token: "#{value}"), session: session, emit_telemetry: false)
+    args = %{"command" => "echo #{value}"}
+    call = Tools.call("bash_execute", args, %{session_id: session, project_root: root})
+    denied = %{call | status: :blocked, reason: {:permission_denied, %{}}}
+    assert %{"question" => asked} = Consent.question(denied, %{})
+    assert asked =~ "echo [REDACTED" and asked =~ "Redacted: 1 value"
+    refute asked =~ value
   end
 
   defmodule Orders do
