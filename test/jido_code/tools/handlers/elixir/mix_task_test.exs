@@ -5,6 +5,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTaskTest do
   alias JidoCode.Tools.Handlers.Elixir.MixTask
   alias JidoCode.Tools.Test.{Events, MixProject, Tree}
 
+  doctest JidoCode.Tools.Project.Mix
+
   @moduletag timeout: 180_000
 
   # The tests of this module take turns, so that one project serves them all.
