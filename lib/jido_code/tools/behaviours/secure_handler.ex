@@ -123,7 +123,7 @@ defmodule JidoCode.Tools.Behaviours.SecureHandler do
 
   @doc "Whether a term is one of the four tiers."
   @spec valid_tier?(term()) :: boolean()
-  def valid_tier?(term), do: term in @tiers
+  defdelegate valid_tier?(term), to: Tier, as: :valid?
 
   @doc """
   Checks what a handler declared. The first mistake is reported; keys it does not know are left alone.

@@ -15,6 +15,8 @@ defmodule JidoCode.Tools.Config.Table do
 
   alias JidoCode.Tools.Config.Type
 
+  alias JidoCode.Tools.Tier
+
   @type row :: %{
           key: atom(),
           type: Type.t(),
@@ -32,7 +34,7 @@ defmodule JidoCode.Tools.Config.Table do
 
   # The options of a session, as `JidoCode.Tools.Doors.SessionOptions` takes them from a command line.
   @session_options [
-    tier: {:either, [:tier, {:one_of, ~w(read_only write execute privileged)}]},
+    tier: {:either, [:tier, {:one_of, Enum.map(Tier.all(), &Atom.to_string/1)}]},
     consent: {:either, [:text, {:list, :text}]},
     session: :text,
     node: {:either, [:text, :name]},

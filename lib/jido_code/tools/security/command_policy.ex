@@ -83,23 +83,6 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
   @spec list() :: breadth()
   def list, do: if(Command.fence() == :whole, do: :wide, else: :narrow)
 
-  @doc """
-  The list in force in a sentence, for instructions.
-  """
-  @spec describe(breadth()) :: String.t()
-  def describe(list \\ list())
-
-  def describe(:wide) do
-    "Commands run in a fence, so the wide list is in force: what an engineer types, also sed, awk, jq, xargs, find -exec, tee, " <>
-      "most mix tasks and git's local commands, subshells, here-documents, export and $?. Not shells, inline code, $(...), " <>
-      "loops, & or paths outside the project."
-  end
-
-  def describe(:narrow) do
-    "This machine has no whole fence for commands, so the narrow list is in force: text and file tools, local git, mix (the " <>
-      "tasks of mix_task), rebar3, cargo, npm, make, joined by | && || ;. No sed, awk, xargs, variables or subshells."
-  end
-
   @doc "The names of the commands that may be run, sorted."
   @spec commands(breadth()) :: [String.t()]
   def commands(list \\ list()),

@@ -21,7 +21,7 @@ defmodule JidoCode.Tools.Security.Middleware do
   alias JidoCode.Tools.Behaviours.SecureHandler
   alias JidoCode.Tools.{Config, Definition, Host}
   alias JidoCode.Tools.Security.{Core, Native, Permissions, RateLimiter}
-  alias JidoCode.Tools.Telemetry
+  alias JidoCode.Tools.{Telemetry, Tier}
 
   @type tool :: %{:name => String.t(), optional(:handler) => module(), optional(any()) => any()} | String.t()
   @type denial ::
@@ -38,6 +38,7 @@ defmodule JidoCode.Tools.Security.Middleware do
           | {:consent_required, %{tool: String.t(), tier: Permissions.tier()}}
 
   @global "__global__"
+  @tiers Tier.all()
 
   @doc """
   Whether the host's Executor runs the checks: the configuration's `:security_middleware`, default false. A value that is
@@ -214,7 +215,7 @@ defmodule JidoCode.Tools.Security.Middleware do
 
   defp granted(context) do
     case context do
-      %{granted_tier: tier} when tier in [:read_only, :write, :execute, :privileged] -> tier
+      %{granted_tier: tier} when tier in @tiers -> tier
       %{granted_tier: _other} -> :none
       _context -> :session
     end

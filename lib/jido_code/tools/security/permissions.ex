@@ -19,12 +19,12 @@ defmodule JidoCode.Tools.Security.Permissions do
   alias JidoCode.Tools.Behaviours.SecureHandler
   alias JidoCode.Tools.Config
   alias JidoCode.Tools.Security.{AuditLogger, Core, Native}
-  alias JidoCode.Tools.Telemetry
+  alias JidoCode.Tools.{Telemetry, Tier}
 
   @type tier :: SecureHandler.tier()
   @type denial :: %{tool: String.t(), required_tier: tier(), granted_tier: tier() | nil}
 
-  @tiers [:read_only, :write, :execute, :privileged]
+  @tiers Tier.all()
 
   @doc "The tiers, lowest first."
   @spec valid_tiers() :: [tier(), ...]
@@ -32,7 +32,7 @@ defmodule JidoCode.Tools.Security.Permissions do
 
   @doc "Whether a term is one of the four tiers."
   @spec valid_tier?(term()) :: boolean()
-  def valid_tier?(tier), do: tier in @tiers
+  defdelegate valid_tier?(tier), to: Tier, as: :valid?
 
   @doc "0 to 3; 0 for anything that is not a tier."
   @spec tier_level(term()) :: 0..3
@@ -64,7 +64,7 @@ defmodule JidoCode.Tools.Security.Permissions do
   @doc "Calls allowed in a stretch of milliseconds, for a tier; what is not a tier has that of `:read_only`."
   @spec default_rate_limit(term()) :: {non_neg_integer(), pos_integer()}
   def default_rate_limit(tier) when tier in @tiers, do: Native.tier_rate(Core.default(), tier)
-  def default_rate_limit(_tier), do: {100, 60_000}
+  def default_rate_limit(_tier), do: default_rate_limit(:read_only)
 
   @doc "Calls allowed in a stretch of milliseconds, for every tier."
   @spec all_rate_limits() :: %{tier() => {non_neg_integer(), pos_integer()}}

@@ -224,8 +224,6 @@ defmodule JidoCode.Tools.Handlers.ShellTest do
             assert text =~ "The narrow list is in force"
         end
       end
-
-      assert CommandPolicy.describe() =~ "the #{CommandPolicy.list()} list is in force"
     end
 
     test "gives a mix.exs that never loads no more time than the call has" do

@@ -126,8 +126,6 @@ defmodule JidoCode.Tools.Security.PolicyTest do
 
   test "commands: the list in force is told, and is the narrow one without a whole fence" do
     assert CommandPolicy.list() == if(Command.fence() == :whole, do: :wide, else: :narrow)
-    assert CommandPolicy.describe(:narrow) =~ "narrow list"
-    assert CommandPolicy.describe(:wide) =~ "wide list"
     assert "sed" in CommandPolicy.commands(:wide)
     refute "sed" in CommandPolicy.commands(:narrow)
     assert {:error, text} = CommandPolicy.plan("sed -n 1p x", File.cwd!())

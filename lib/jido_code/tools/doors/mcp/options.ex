@@ -17,14 +17,6 @@ defmodule JidoCode.Tools.Doors.MCP.Options do
   ]
   @fences %{"required" => :required, "best-effort" => :best_effort, "off" => :off}
 
-  # Of one person's agent; a host that serves many has lower ones.
-  @limits %{
-    read_only: {600, 60_000},
-    write: {300, 60_000},
-    execute: {120, 60_000},
-    privileged: {120, 60_000}
-  }
-
   @doc "The options, for `OptionParser`'s `:strict`."
   @spec switches() :: keyword()
   def switches, do: @switches
@@ -43,7 +35,6 @@ defmodule JidoCode.Tools.Doors.MCP.Options do
          {:ok, configured} <- file(opts[:config], root) do
       configured =
         configured
-        |> Keyword.put_new(:tool_rate_limits, @limits)
         |> Keyword.put_new(:command_confinement, :required)
         |> Keyword.merge(fence ++ trail ++ repository(opts[:repository]))
 
