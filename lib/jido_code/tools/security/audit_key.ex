@@ -7,6 +7,10 @@ defmodule JidoCode.Tools.Security.AuditKey do
 
   @bytes 32
 
+  @doc "A key for one purpose, of the secret."
+  @spec derived(binary(), String.t()) :: binary()
+  def derived(secret, purpose), do: :crypto.mac(:hmac, :sha256, secret, purpose)
+
   @doc "The secret; made where there is none. Raises `ArgumentError` when it can be neither read nor made."
   @spec load!() :: binary()
   def load! do

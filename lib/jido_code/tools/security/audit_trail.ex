@@ -3,7 +3,7 @@ defmodule JidoCode.Tools.Security.AuditTrail do
   # The audit file as its readers see it: its entries, and whether it is whole.
 
   alias JidoCode.Tools.JSON
-  alias JidoCode.Tools.Security.{Core, Native}
+  alias JidoCode.Tools.Security.{AuditKey, Native}
 
   # Read at once.
   @part 4 * 1024 * 1024
@@ -16,7 +16,7 @@ defmodule JidoCode.Tools.Security.AuditTrail do
   @spec verify(Path.t(), binary(), String.t() | nil) ::
           {:ok, report()} | {:damaged, String.t(), report()} | {:error, String.t()}
   def verify(path, secret, head \\ nil) do
-    case Native.audit_verify_trail(path, Core.derived(secret, "chain")) do
+    case Native.audit_verify_trail(path, AuditKey.derived(secret, "chain")) do
       {:ok, entries, digest, torn} -> came_by(path, head, report(entries, digest, torn))
       {:damaged, text, entries, digest} -> {:damaged, text, report(entries, digest, 0)}
       {:error, text} -> {:error, "the file can't be read: #{text}"}

@@ -98,8 +98,8 @@ defmodule JidoCode.Tools.Security.Core do
       tier_rates: tiers,
       tool_rates: tools,
       audit_capacity: Config.get(:audit_buffer_size),
-      audit_args_key: derived(audit_key, "arguments"),
-      audit_chain_key: derived(audit_key, "chain"),
+      audit_args_key: AuditKey.derived(audit_key, "arguments"),
+      audit_chain_key: AuditKey.derived(audit_key, "chain"),
       audit_file: nil,
       audit_sync_each: false,
       rules: for(rule <- Config.get(:redaction_rules), do: rule(Map.new(rule))),
@@ -121,15 +121,11 @@ defmodule JidoCode.Tools.Security.Core do
         %{
           audit_file: Path.expand(file),
           audit_sync_each: Config.get(:audit_file_sync) == :each,
-          audit_args_key: derived(key, "arguments"),
-          audit_chain_key: derived(key, "chain")
+          audit_args_key: AuditKey.derived(key, "arguments"),
+          audit_chain_key: AuditKey.derived(key, "chain")
         }
     end
   end
-
-  @doc "A key for one purpose, of the secret."
-  @spec derived(binary(), String.t()) :: binary()
-  def derived(key, purpose), do: :crypto.mac(:hmac, :sha256, key, purpose)
 
   defp rule(%{name: name, pattern: pattern, replacement: replacement}), do: {name, pattern, replacement}
 
