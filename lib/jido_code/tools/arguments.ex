@@ -20,7 +20,7 @@ defmodule JidoCode.Tools.Arguments do
   """
 
   # What the texts call a parameter, where its bare name would be a poor noun.
-  alias JidoCode.Tools.Shortened
+  alias JidoCode.Tools.{Shortened, Visible}
 
   @nouns %{"process" => "process name", "supervisor" => "supervisor name"}
 
@@ -29,6 +29,9 @@ defmodule JidoCode.Tools.Arguments do
   # A message never grows with the input.
   @max_listed 5
   @max_shown 40
+
+  # Of a parameter.
+  @max_description 2_000
 
   @type definition :: %{required(:parameters) => [map()], optional(atom()) => term()}
 
@@ -202,7 +205,8 @@ defmodule JidoCode.Tools.Arguments do
           {:type, parameter[:type] in @types, "one of #{inspect(@types)}"},
           {:items, parameter[:items] in [nil | @types], "one of #{inspect(@types)}"},
           {:required, is_boolean(Map.get(parameter, :required, true)), "true or false"},
-          {:description, is_binary(parameter[:description]) and parameter[:description] != "", "a text"},
+          {:description, description?(parameter[:description]),
+           "a text of up to #{@max_description} characters without invisible ones"},
           {:enum, parameter[:enum] == nil or enum?(parameter[:enum]), "a list of texts or numbers"},
           {:refusal, parameter[:refusal] == nil or is_binary(parameter[:refusal]), "a text"},
           {:minimum, parameter[:minimum] == nil or is_number(parameter[:minimum]), "a number"},
@@ -216,8 +220,13 @@ defmodule JidoCode.Tools.Arguments do
 
   def problems(other), do: ["a parameter is a map with a :name, got: #{inspect(other, limit: 5)}"]
 
-  defp enum?(values),
-    do: match?([_ | _], values) and Enum.all?(values, &(is_binary(&1) or is_number(&1)))
+  defp description?(text) do
+    is_binary(text) and text != "" and Visible.text?(text) and String.length(text) <= @max_description
+  end
+
+  defp enum?(values) do
+    values != [] and proper_list?(values) and Enum.all?(values, &(is_number(&1) or is_binary(&1)))
+  end
 
   defp default?(%{default: default, type: type} = parameter) when default != nil and type in @types,
     do: match?({:ok, _value}, check_parameter(parameter, %{parameter.name => default}))

@@ -85,6 +85,17 @@ defmodule JidoCode.Tools.Catalog do
     do: handler?(module) and Code.ensure_loaded?(module) and function_exported?(module, :definition, 0)
 
   @doc false
+  # The definition that a handler was taken in with. Only one that was never taken in is asked for its definition: a later answer
+  # of `definition/0` was not checked, and must not change what was.
+  @spec held(module()) :: Definition.t()
+  def held(handler) do
+    case :persistent_term.get(__MODULE__, nil) do
+      %{by_handler: %{^handler => definition}} -> definition
+      _never_taken_in -> Definition.of(handler)
+    end
+  end
+
+  @doc false
   # Takes in the project's tools. Raises `ArgumentError` for one that can't be offered, and changes nothing then.
   @spec load!() :: :ok
   def load! do
@@ -93,9 +104,9 @@ defmodule JidoCode.Tools.Catalog do
   end
 
   defp checked!(handler, known) do
-    case Definition.problems(handler) do
-      [] -> free!(Definition.of(handler), known)
-      problems -> refuse!(handler, problems)
+    case Definition.checked(handler) do
+      {:ok, definition} -> free!(definition, known)
+      {:error, problems} -> refuse!(handler, problems)
     end
   end
 
@@ -118,6 +129,6 @@ defmodule JidoCode.Tools.Catalog do
 
   defp index(list) do
     list = Enum.reject(list, & &1.launcher?)
-    %{list: list, by_name: Map.new(list, &{&1.name, &1})}
+    %{list: list, by_name: Map.new(list, &{&1.name, &1}), by_handler: Map.new(list, &{&1.handler, &1})}
   end
 end

@@ -21,12 +21,12 @@ defmodule JidoCode.Tools.Definition do
   | key | | |
   |---|---|---|
   | `:name` | needed | lower case, digits and `_` |
-  | `:description` | needed | what a model reads: what the tool does, when to use it, what it refuses |
+  | `:description` | needed | what a model reads: what the tool does, when to use it, what it refuses; up to 4,000 characters |
   | `:tier` | needed | see `JidoCode.Tools.Behaviours.SecureHandler` |
   | `:parameters` | `[]` | see `JidoCode.Tools.Arguments`; the schema says exactly what it checks |
-  | `:title` | the name | a few words for people |
-  | `:summary` | the title | what it does, in a line of documentation |
-  | `:limits` | by the bounds | its limits in a line of documentation |
+  | `:title` | the name | a few words for people, up to 100 characters |
+  | `:summary` | the title | what it does, in a line of documentation of up to 300 characters |
+  | `:limits` | by the bounds | its limits in a line of documentation of up to 300 characters |
   | `:hints` | `:runs` | MCP's annotations, see below |
   | `:timeout_ms` | 30 s | the pipeline's limit in milliseconds; where there is a parameter `timeout`, its default |
   | `:rate_limit`, `:requires_consent` | none | see `JidoCode.Tools.Behaviours.SecureHandler` |
@@ -34,15 +34,17 @@ defmodule JidoCode.Tools.Definition do
   | `:event` | none | the last two parts of its event, `{:shell, :kill_shell}` |
   | `:label` | `""` | what its event calls the work: `{:argument, "process"}` or a fixed text |
   | `:at_node` | false | whether it looks at a running system, so that it can look at another node; `:files` where it reads compiled files about what its label names, `:compiled` where it reads all that the project has compiled |
-  | `:launcher?` | false | whether the MCP launcher does it itself, so that no other door has it |
+  | `:launcher?` | false | whether the MCP launcher does it itself, so that no other door has it; only for the library's own tools |
+
+  A definition has no other keys, and no invisible characters (control and formatting characters) in its texts.
 
   Hints are `:looks` (changes nothing), `:runs` (runs programs, which may do anything), or a map of `:read_only`, `:destructive`,
   `:idempotent` and `:open_world` to booleans.
   """
 
-  alias JidoCode.Tools.Arguments
+  alias JidoCode.Tools.{Arguments, Shortened, Telemetry, Tier, Visible}
   alias JidoCode.Tools.Behaviours.SecureHandler
-  alias JidoCode.Tools.Tier
+  alias JidoCode.Tools.Introspection.Bounded
 
   @type hints :: %{read_only: boolean(), destructive: boolean(), idempotent: boolean(), open_world: boolean()}
 
@@ -84,6 +86,18 @@ defmodule JidoCode.Tools.Definition do
     launcher?: false
   }
 
+  # What a definition/0 may take, which only writes down what is known.
+  @limit_ms 5_000
+
+  @max_description 4_000
+  @max_title 100
+  @max_line 300
+
+  @keys [:name, :title, :summary, :limits, :description, :tier, :hints, :parameters, :timeout_ms, :rate_limit] ++
+          [:requires_consent, :text, :event, :label, :at_node]
+  # What only the library's own tools may have.
+  @own_keys [:launcher?, :unavailable]
+
   # What a host's own structures take of a tool and of a parameter.
   @host_keys [:name, :description, :handler, :parameters]
   @host_parameter_keys [:name, :type, :required, :description, :enum, :items, :default]
@@ -95,7 +109,7 @@ defmodule JidoCode.Tools.Definition do
   @doc false
   @spec complete(map(), module()) :: t()
   def complete(definition, handler) do
-    definition = @defaults |> Map.merge(definition) |> Map.delete(:offered)
+    definition = @defaults |> Map.merge(present(definition)) |> Map.delete(:offered)
     title = Map.get(definition, :title, definition.name)
 
     definition
@@ -103,6 +117,9 @@ defmodule JidoCode.Tools.Definition do
     |> Map.put_new(:summary, title)
     |> Map.put_new(:timeout_ms, time(definition)[:default] || @timeout_ms)
   end
+
+  # A key without a value is as good as none.
+  defp present(definition), do: Map.reject(definition, &match?({_key, nil}, &1))
 
   defp hints(:looks), do: @looks
   defp hints(:runs), do: @runs
@@ -179,69 +196,168 @@ defmodule JidoCode.Tools.Definition do
     }
   end
 
-  @doc "What is wrong with a handler and its definition, in sentences; none when it can be offered."
-  @spec problems(module()) :: [String.t()]
-  def problems(handler) do
+  @doc """
+  The definition of a handler, checked and complete; or what is wrong with it, in sentences.
+
+  Its `definition/0` is called once, in a process of its own that may take `limit_ms`: what is checked is what is returned.
+  """
+  @spec checked(module(), pos_integer()) :: {:ok, t()} | {:error, [String.t()]}
+  def checked(handler, limit_ms \\ @limit_ms) do
+    case Bounded.run(fn -> check(handler) end, timeout: limit_ms) do
+      {:ok, answer} ->
+        answer
+
+      {:error, :timeout} ->
+        {:error, ["its definition/0 has not returned within #{limit_ms} ms"]}
+
+      {:error, :too_large} ->
+        {:error, ["its definition/0 was killed, which happens when it uses too much memory"]}
+
+      {:error, {:crashed, _reason}} ->
+        {:error, ["its definition/0 ended its process"]}
+    end
+  end
+
+  defp check(handler) do
+    with :ok <- handler(handler),
+         {:ok, definition} <- call(handler),
+         [] <- problems_of(definition, keys(handler)) do
+      {:ok, complete(definition, handler)}
+    else
+      {:error, problem} -> {:error, [problem]}
+      problems -> {:error, problems}
+    end
+  end
+
+  defp handler(handler) do
     cond do
       not Code.ensure_loaded?(handler) ->
-        ["there is no such module"]
+        {:error, "there is no such module"}
 
       not function_exported?(handler, :definition, 0) ->
-        ["it has no definition/0"]
+        {:error, "it has no definition/0"}
 
       not function_exported?(handler, :execute, 2) ->
-        ["it has no execute/2"]
+        {:error, "it has no execute/2"}
 
       not function_exported?(handler, :security_properties, 0) ->
-        ["it does not `use JidoCode.Tools.Behaviours.SecureHandler`"]
+        {:error, "it does not `use JidoCode.Tools.Behaviours.SecureHandler`"}
 
       true ->
-        problems_of(handler.definition())
+        :ok
     end
-  rescue
-    error -> ["its definition/0 fails: #{Exception.message(error)}"]
+  end
+
+  defp call(handler) do
+    {:ok, handler.definition()}
+  catch
+    kind, reason ->
+      "** " <> cause = Exception.format_banner(kind, reason, __STACKTRACE__)
+      {:error, "its definition/0 fails: #{cause |> Visible.escape() |> Shortened.label(300)}"}
+  end
+
+  defp keys(handler) do
+    if Application.get_application(handler) == :jido_code_tools, do: @keys ++ @own_keys, else: @keys
   end
 
   @doc false
-  @spec problems_of(term()) :: [String.t()]
-  def problems_of(definition)
+  # What is wrong with what a definition/0 returned, or with what came from another VM; `keys` are those that it may have.
+  @spec problems_of(term(), [atom()]) :: [String.t()]
+  def problems_of(definition, keys \\ @keys)
 
-  def problems_of(definition) when is_map(definition) do
-    definition = Map.merge(@defaults, definition)
+  def problems_of(definition, keys) when is_map(definition) do
+    unknown = Map.keys(definition) -- keys
+    definition = Map.merge(@defaults, present(definition))
 
-    wrong =
-      for {key, right?, takes} <- [
-            {:name, &name?/1, "lower-case letters, digits and _, beginning with a letter"},
-            {:title, &(&1 == nil or text?(&1)), "a text"},
-            {:description, &text?/1, "a text"},
-            {:tier, &Tier.valid?/1, "one of #{inspect(Tier.all())}"},
-            {:hints, &hints?/1, ":looks, :runs or a map of booleans"},
-            {:timeout_ms, &(&1 == nil or (is_integer(&1) and &1 > 0)), "a positive integer"},
-            {:text, &(&1 == nil or is_function(&1, 1)), "a function of one argument"},
-            {:parameters, &is_list/1, "a list"}
-          ],
-          not right?.(definition[key]),
-          do: "#{inspect(key)} takes #{takes}, got: #{inspect(definition[key], limit: 5)}"
+    cond do
+      unknown != [] ->
+        ["its definition has #{unknown(unknown)}; its keys may be #{inspect(keys, limit: :infinity)}"]
 
-    if wrong == [], do: declared(definition) ++ Arguments.all_problems(definition.parameters), else: wrong
+      (wrong = wrong(definition)) != [] ->
+        wrong
+
+      true ->
+        declared(definition) ++ Arguments.all_problems(definition.parameters) ++ labelled(definition)
+    end
   end
 
-  def problems_of(_other), do: ["its definition/0 does not return a map"]
+  def problems_of(_other, _keys), do: ["its definition/0 does not return a map"]
+
+  defp unknown([:launcher? | _rest]), do: "the key :launcher?, which only the library's own tools may have"
+  defp unknown([key | _rest]), do: "the unknown key #{shown(key)}"
+
+  defp wrong(definition) do
+    for {key, right?, takes} <- [
+          {:name, &name?/1, "up to 64 lower-case letters, digits and _, beginning with a letter"},
+          {:title, optional(&line?(&1, @max_title)), line(@max_title)},
+          {:description, &text?/1, "a text of up to #{@max_description} characters without invisible ones"},
+          {:tier, &Tier.valid?/1, "one of #{inspect(Tier.all())}"},
+          {:hints, &hints?/1, ":looks, :runs or a map of booleans"},
+          {:timeout_ms, optional(&(is_integer(&1) and &1 > 0)), "a positive integer"},
+          {:text, optional(&is_function(&1, 1)), "a function of one argument"},
+          {:parameters, &(is_list(&1) and not List.improper?(&1)), "a list"},
+          {:summary, optional(&line?(&1, @max_line)), line(@max_line)},
+          {:limits, optional(&line?(&1, @max_line)), line(@max_line)},
+          {:label, &label?/1,
+           "{:argument, the name of a parameter} or a line of up to #{@max_title} characters"},
+          {:event, optional(&event?/1),
+           "{family, operation}: a family of #{inspect(Telemetry.families())} and an atom"},
+          {:at_node, &(&1 in [true, false, :files, :compiled]), "true, false, :files or :compiled"},
+          {:launcher?, &is_boolean/1, "true or false"}
+        ],
+        not right?.(definition[key]),
+        do: "#{inspect(key)} takes #{takes}, got: #{shown(definition[key])}"
+  end
+
+  defp optional(right?), do: &(&1 == nil or right?.(&1))
+  defp line(most), do: "a line of up to #{most} characters without invisible ones"
+
+  # Without the Inspect of anybody's structures.
+  defp shown(value) do
+    value
+    |> inspect(limit: 5, printable_limit: 100, structs: false)
+    |> Visible.escape()
+    |> Shortened.label(300)
+  end
 
   defp declared(definition) do
-    case definition |> Map.reject(&match?({_key, nil}, &1)) |> SecureHandler.validate_properties() do
+    case definition |> present() |> SecureHandler.validate_properties() do
       :ok -> []
       {:error, problem} -> [problem]
     end
   end
 
+  defp labelled(%{label: {:argument, name}, parameters: parameters}) do
+    if Enum.any?(parameters, &match?(%{name: ^name}, &1)),
+      do: [],
+      else: [":label names #{shown(name)}, which is none of its parameters"]
+  end
+
+  defp labelled(_fixed), do: []
+
   defp name?(name), do: is_binary(name) and name =~ ~r/\A[a-z][a-z0-9_]{0,63}\z/
-  defp text?(text), do: is_binary(text) and String.valid?(text) and String.trim(text) != ""
+
+  defp text?(text) do
+    is_binary(text) and Visible.text?(text) and String.trim(text) != "" and
+      String.length(text) <= @max_description
+  end
+
+  defp line?(text, most) do
+    is_binary(text) and Visible.line?(text) and String.trim(text) != "" and String.length(text) <= most
+  end
+
+  defp label?({:argument, name}), do: is_binary(name)
+  defp label?(label), do: label == "" or line?(label, @max_title)
+
+  defp event?({family, operation}), do: family in Telemetry.families() and is_atom(operation)
+  defp event?(_other), do: false
 
   defp hints?(hints) when hints in [:looks, :runs], do: true
 
-  defp hints?(hints) when is_map(hints),
-    do: Enum.all?(hints, fn {key, value} -> is_map_key(@runs, key) and is_boolean(value) end)
+  # As a map of any keys, which need not be a structure that can be gone through.
+  defp hints?(hints) when is_map(hints) do
+    Enum.all?(:maps.to_list(hints), fn {key, value} -> is_map_key(@runs, key) and is_boolean(value) end)
+  end
 
   defp hints?(_other), do: false
 end

@@ -80,7 +80,7 @@ defmodule JidoCode.Tools.Behaviours.SecureHandler do
         quote do
           @impl JidoCode.Tools.Behaviours.SecureHandler
           def security_properties,
-            do: JidoCode.Tools.Definition.properties(JidoCode.Tools.Definition.of(__MODULE__))
+            do: JidoCode.Tools.Definition.properties(JidoCode.Tools.Catalog.held(__MODULE__))
         end
       end
 

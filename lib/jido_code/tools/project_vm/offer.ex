@@ -11,7 +11,7 @@ defmodule JidoCode.Tools.ProjectVM.Offer do
   # (`--config`, `tool_tiers`), or consents to the tool by its name.
 
   alias JidoCode.Tools.Behaviours.SecureHandler
-  alias JidoCode.Tools.{Catalog, Definition, Render}
+  alias JidoCode.Tools.{Catalog, Definition, Render, Visible}
   alias JidoCode.Tools.ProjectVM.Wire
   alias JidoCode.Tools.Security.{OutputSanitizer, Permissions}
 
@@ -121,9 +121,7 @@ defmodule JidoCode.Tools.ProjectVM.Offer do
 
   # Nothing that a person would not see, in what a model reads.
   defp legible(text) when is_binary(text) do
-    if text =~ ~r/[^\P{Cc}\n\t]|\p{Cf}|\p{Co}/u,
-      do: {:error, "its texts contain invisible characters"},
-      else: :ok
+    if Visible.text?(text), do: :ok, else: {:error, "its texts contain invisible characters"}
   end
 
   defp legible(list) when is_list(list),

@@ -36,7 +36,7 @@ defmodule JidoCode.Tools.Security.AuditLogger do
 
   alias JidoCode.Tools.Config
   alias JidoCode.Tools.Security.{Core, Native}
-  alias JidoCode.Tools.Telemetry
+  alias JidoCode.Tools.{Telemetry, Visible}
 
   @statuses [
     :ok,
@@ -163,13 +163,7 @@ defmodule JidoCode.Tools.Security.AuditLogger do
   @spec plain(String.t() | nil) :: String.t()
   def plain(nil), do: "-"
 
-  def plain(name) do
-    if String.valid?(name),
-      do: String.replace(name, ~r/[\p{C}\x{2028}\x{2029}]/u, &escaped/1),
-      else: inspect(name, printable_limit: 300)
-  end
-
-  defp escaped(char), do: for(<<code::utf8 <- char>>, into: "", do: "\\u{#{Integer.to_string(code, 16)}}")
+  def plain(name), do: Visible.escape(name)
 
   # Words of arguments that are hashed at most; a small term with shared parts can unfold to any number.
   @max_args_words 8_000_000

@@ -4,7 +4,19 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
   # and with what reach. Composed of nothing that a model words but the call itself, which stands in it with every character
   # visible.
 
-  alias JidoCode.Tools.{Arguments, Call, Catalog, Config, Deadline, Definition, JSON, Project, Workspace}
+  alias JidoCode.Tools.{
+    Arguments,
+    Call,
+    Catalog,
+    Config,
+    Deadline,
+    Definition,
+    JSON,
+    Project,
+    Visible,
+    Workspace
+  }
+
   alias JidoCode.Tools.Handlers.Elixir.RunExunit
 
   # Whoever reads must see all of it.
@@ -18,7 +30,7 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
   def build(%Call{tool: %{hints: _of_ours} = definition} = call) do
     with {:ok, args} <- Arguments.check(definition, call.args),
          {:ok, what} <- subject(call, args) do
-      shown = visible(what.shown)
+      shown = Visible.escape(what.shown)
       if String.length(shown) > @max_characters, do: :none, else: {:ok, text(call, what, shown)}
     else
       {:error, {:timeout, why}} -> {:error, why}
@@ -34,7 +46,7 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
 
     #{indented(shown)}
 
-    Folder: #{visible(what.folder)}
+    Folder: #{Visible.escape(what.folder)}
     #{what.reach}
     Allow it?\
     """
@@ -131,15 +143,4 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
       do: word,
       else: "'" <> String.replace(word, "'", "'\\''") <> "'"
   end
-
-  # Nothing may hide, turn round what is read, or begin a line that looks like one of ours.
-  defp visible(text) do
-    for <<character::utf8 <- text>>, into: "" do
-      letter = <<character::utf8>>
-      if letter == " " or letter =~ ~r/\A[^\p{C}\p{Z}]\z/u, do: letter, else: escaped(character)
-    end
-  end
-
-  defp escaped(?\n), do: "\\n"
-  defp escaped(character), do: "\\u{#{Integer.to_string(character, 16)}}"
 end

@@ -1,0 +1,32 @@
+defmodule JidoCode.Tools.Visible do
+  @moduledoc false
+  # Text of others (arguments, names in files, definitions) where people and models read it: nothing in it may hide, turn round what
+  # is read, move a terminal's cursor, or begin a line that looks like one of ours.
+
+  @doc """
+  The text on one line, with what can't be seen as its number.
+
+      iex> JidoCode.Tools.Visible.escape("a b\\e[2J\\n" <> <<0x202E::utf8>>)
+      "a b\\\\u{1B}[2J\\\\n\\\\u{202E}"
+      iex> JidoCode.Tools.Visible.escape(<<255>>)
+      "<<255>>"
+  """
+  @spec escape(binary()) :: String.t()
+  def escape(text) do
+    if String.valid?(text),
+      do: String.replace(text, ~r/[\p{C}\p{Z}](?<! )/u, &escaped/1),
+      else: inspect(text, printable_limit: 300)
+  end
+
+  defp escaped("\n"), do: "\\n"
+  defp escaped(<<character::utf8>>), do: "\\u{#{Integer.to_string(character, 16)}}"
+
+  @doc "Whether all of a text can be seen; a text of several lines has line breaks and tabs."
+  @spec text?(binary()) :: boolean()
+  def text?(text),
+    do: String.valid?(text) and not (text =~ ~r/[^\P{Cc}\n\t]|\p{Cf}|\p{Co}|[\x{2028}\x{2029}]/u)
+
+  @doc "Whether all of it can be seen, and it is one line."
+  @spec line?(binary()) :: boolean()
+  def line?(text), do: text?(text) and not String.contains?(text, ["\n", "\t"])
+end
