@@ -380,6 +380,22 @@ pub(crate) fn decode_codes(list: &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
+/// How many codes a list has that is no ASCII text, none above `limit`; a list that the printer cut
+/// ends with dots.
+pub(crate) fn raw_codes(list: &[u8], limit: u32) -> Option<usize> {
+    let shown = list.split(|&b| b == b'.').next()?.trim_ascii();
+    let shown = shown.strip_suffix(b",").unwrap_or(shown);
+    let mut count = 0;
+    for code in shown.split(|&b| b == b',') {
+        let code: u32 = std::str::from_utf8(code.trim_ascii()).ok()?.parse().ok()?;
+        if code > limit {
+            return None;
+        }
+        count += 1;
+    }
+    Some(count)
+}
+
 /// How a bare value ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Until {

@@ -9,7 +9,8 @@ use super::html;
 use super::judge::{quoted_is_secret, token_is_secret};
 use super::keys::KeyClass;
 use super::literal::{
-    Kind, Literal, Quote, Until, bare, concatenated, decode_codes, marked, skip_blanks, skip_space,
+    Kind, Literal, Quote, Until, bare, concatenated, decode_codes, marked, raw_codes, skip_blanks,
+    skip_space,
 };
 use super::name::Key;
 use super::nested;
@@ -513,13 +514,32 @@ fn wrapped(text: &[u8], at: usize) -> Option<Literal> {
 
 fn codes(scan: &mut Scan, key: &Key, class: KeyClass, literal: Literal) {
     let mut decoded = std::mem::take(&mut scan.scratch);
-    if decode_codes(&scan.text[literal.start..literal.end], &mut decoded).is_some()
-        && quoted_is_secret(class, key.name, &decoded)
-    {
+    let list = &scan.text[literal.start..literal.end];
+    let secret = match decode_codes(list, &mut decoded) {
+        Some(()) => quoted_is_secret(class, key.name, &decoded),
+        None => is_raw_key(class, scan.text, &literal),
+    };
+    if secret {
         scan.add(literal.start, literal.end, Rule::Integers, 1);
         scan.value_until = literal.end;
     }
     scan.scratch = decoded;
+}
+
+/// Codes that spell no ASCII text: a key of random bytes, or a password with letters of another
+/// alphabet. Numbers stand in lists, too: `tokens: [12, 300]`.
+fn is_raw_key(class: KeyClass, text: &[u8], literal: &Literal) -> bool {
+    let binary = text[literal.after..].starts_with(b">>") || text[..literal.after].ends_with(b">>");
+    let least = match class {
+        KeyClass::Field => 1,
+        KeyClass::Password | KeyClass::Secret if binary => 4,
+        KeyClass::Password => 6,
+        KeyClass::Token if binary => 12,
+        _ => return false,
+    };
+    let list = &text[literal.start..literal.end];
+    let limit = if binary { 255 } else { 0x10_ffff };
+    raw_codes(list, limit).is_some_and(|codes| codes >= least)
 }
 
 /// A list of codes without a name: what it spells.
@@ -568,6 +588,19 @@ mod tests {
         redacts("Server=a;Uid=b;Pwd=§hun!ter2§;Pooling=true");
         redacts("host=x user=y password=§hunter§ dbname=z");
         redacts("password: [§104, 117, 110, 116, 101, 114, 50§]");
+    }
+
+    #[test]
+    fn keys_of_raw_bytes() {
+        redacts("private_key: <<§22, 12, 64, 200, 17, 3, 99, 150, 7, 250, 31, 90, 1, 2, 3, 180§>>");
+        redacts("#{secret_key => <<§22,12,64,200,17,3,99,150,7,250,31,90,1,2,3,180§>>,n => 1}");
+        redacts("secret: <<§22, 12, 64, 200, 17§, ...>>");
+        redacts("password: <<§104, 117, 110, 116, 101, 114, 50, 255§>>");
+        redacts("#{password => [§112,228,115,115,119,246,114,116,45,8364§]}");
+        clean("token: <<1, 2, 3>>");
+        clean("tokens: [12, 300, 4000, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]");
+        clean("password: [8, 12]");
+        clean("secret: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]");
     }
 
     #[test]

@@ -347,14 +347,16 @@ defmodule JidoCode.Tools.Doors.MCP.LauncherTest do
       call_that_waits(client, root, 1)
       McpClient.leave(client)
       eventually(fn -> not alive?(client.pid) end)
-      assert below(root) == []
+      # A process that was killed is there for a moment more.
+      eventually(fn -> below(root) == [] end)
     end
 
     test "the client leaves while the project starts", %{root: root} do
       client = connected(root)
       McpClient.leave(client)
       eventually(fn -> not alive?(client.pid) end)
-      assert below(root) == []
+      # A process that was killed is there for a moment more.
+      eventually(fn -> below(root) == [] end)
     end
 
     test "the client leaves a VM that does not move any more", %{root: root} do
@@ -366,7 +368,8 @@ defmodule JidoCode.Tools.Doors.MCP.LauncherTest do
       assert %{"result" => %{}} = McpClient.await(client, 2)
       McpClient.leave(client)
       eventually(fn -> not alive?(client.pid) end)
-      assert below(root) == []
+      # A process that was killed is there for a moment more.
+      eventually(fn -> below(root) == [] end)
     end
 
     test "input that is over at once leaves nothing, and is no failure", %{root: root} do
