@@ -15,6 +15,7 @@ mod policy;
 mod runner;
 mod sanitize;
 mod terms;
+mod text_match;
 
 use rustler::{Env, Term};
 

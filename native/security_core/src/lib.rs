@@ -15,3 +15,4 @@ pub mod plain_file;
 pub mod rate_limiter;
 pub mod refusal;
 pub mod sanitizer;
+pub mod text_match;

@@ -46,7 +46,7 @@ defmodule JidoCode.Tools.Introspection.LogMessage do
     {report, left} = copy(report, @max_weight)
     {:ok, {:report, report}, @max_weight - left}
   catch
-    :large -> :large
+    _kind, _large -> :large
   end
 
   defp small({format, arguments}, _meta) when is_list(arguments) do
@@ -54,7 +54,7 @@ defmodule JidoCode.Tools.Introspection.LogMessage do
     {[format | arguments], left} = copy([format | arguments], @max_weight)
     if is_binary(format), do: {:ok, {format, arguments}, @max_weight - left}, else: :large
   catch
-    :large -> :large
+    _kind, _large_or_no_format -> :large
   end
 
   defp small(_other, _meta), do: :large
@@ -91,10 +91,26 @@ defmodule JidoCode.Tools.Introspection.LogMessage do
   defp copy(_large, _left), do: throw(:large)
 
   defp written(message, level, meta) do
-    message |> chardata(level, meta) |> :unicode.characters_to_binary() |> bounded()
-  rescue
-    _any -> "(this event can't be written as text)"
+    message |> chardata(level, meta) |> utf8("") |> bounded()
+  catch
+    # A report's own words are code of the project, which may throw or exit as well as raise.
+    _kind, _reason -> "(this event can't be written as text)"
   end
+
+  # What is not UTF-8 is replaced, up to the length at which the text is cut.
+  defp utf8(chardata, written) do
+    case :unicode.characters_to_binary(chardata) do
+      text when is_binary(text) -> if written == "", do: text, else: written <> text
+      {_error, text, _rest} when byte_size(written) + byte_size(text) > @max_text -> written <> text
+      {_error, text, rest} -> rest |> after_first() |> utf8(written <> text <> "\uFFFD")
+    end
+  end
+
+  defp after_first(<<_byte, rest::binary>>), do: rest
+  defp after_first([first | rest]) when first in ["", []], do: after_first(rest)
+  defp after_first([first | rest]) when is_integer(first), do: rest
+  defp after_first([first | rest]), do: [after_first(first) | rest]
+  defp after_first(_nothing), do: []
 
   defp chardata({:string, chardata}, _level, _meta), do: chardata
 
@@ -127,6 +143,4 @@ defmodule JidoCode.Tools.Introspection.LogMessage do
     kept = for <<character::utf8 <- binary_part(text, 0, @max_text)>>, into: "", do: <<character::utf8>>
     kept <> "\n... #{byte_size(text) - byte_size(kept)} more bytes"
   end
-
-  defp bounded(_not_text), do: "(this event is not text)"
 end

@@ -6,11 +6,15 @@ defmodule JidoCode.Tools.Introspection.LogRing do
   # the row, and drops the oldest rows while there are too many or they hold too much. Each number is dropped by one process, and
   # a row that comes after its number was dropped is taken back by the process that wrote it.
   #
-  #   counters: 1 newest number, 2 highest number that was dropped, 3 bytes of all messages
+  # A number may be taken and its row not be there yet. Whoever reads up to that number closes it by a row without an event, and
+  # the writer, which finds it closed, takes another: so no event ever appears below a number that was already read.
+  #
+  #   row:      {number, bytes, event}, or {number, 0, nil} for a closed one
+  #   counters: 1 newest number, 2 highest number that was dropped, 3 bytes of all rows
 
   use GenServer
 
-  alias JidoCode.Tools.Introspection.LogMessage
+  alias JidoCode.Tools.Introspection.{LogMessage, LogOrigin}
 
   @table __MODULE__
   @handler :jido_code_tools_log_ring
@@ -27,7 +31,8 @@ defmodule JidoCode.Tools.Introspection.LogRing do
           number: pos_integer(),
           level: :logger.level(),
           time_us: integer(),
-          pid: pid(),
+          pid: pid() | nil,
+          names: [atom()],
           mfa: mfa() | nil,
           place: {String.t(), pos_integer()} | nil,
           application: atom() | nil,
@@ -45,26 +50,36 @@ defmodule JidoCode.Tools.Introspection.LogRing do
     :persistent_term.put(@counters, :atomics.new(3, signed: true))
     # One that a killed predecessor left behind.
     :logger.remove_handler(@handler)
-    :ok = :logger.add_handler(@handler, __MODULE__, %{level: :all, filter_default: :log})
+    :ok = add_handler()
     {:ok, nil}
   end
 
   @impl true
   def terminate(_reason, nil), do: :logger.remove_handler(@handler)
 
+  defp add_handler, do: :logger.add_handler(@handler, __MODULE__, %{level: :all, filter_default: :log})
+
   @doc "Called by the logger, in the process that logs."
   @spec log(:logger.log_event(), :logger.handler_config()) :: :ok
   def log(%{level: level, msg: message, meta: meta}, _config) do
-    counters = :persistent_term.get(@counters)
     {message, weight} = LogMessage.keep(message, level, meta)
-    number = :atomics.add_get(counters, @newest, 1)
-    :ets.insert(@table, {number, level, meta[:time], meta[:pid], place(meta), message, weight})
-    :atomics.add(counters, @bytes, weight)
-    if number <= :atomics.get(counters, @dropped), do: drop(counters, number)
-    trim(counters, number)
-  rescue
+    {origin, bytes} = LogOrigin.keep(meta)
+    put(:persistent_term.get(@counters), weight + bytes, {level, origin, message})
+  catch
     # The table goes with its owner; a log call must not fail for that, and the logger would remove a handler that does.
-    ArgumentError -> :ok
+    _kind, _reason -> :ok
+  end
+
+  defp put(counters, weight, event) do
+    number = :atomics.add_get(counters, @newest, 1)
+
+    if :ets.insert_new(@table, {number, weight, event}) do
+      :atomics.add(counters, @bytes, weight)
+      if number <= :atomics.get(counters, @dropped), do: drop(counters, number)
+      trim(counters, number)
+    else
+      put(counters, weight, event)
+    end
   end
 
   defp trim(counters, newest) do
@@ -81,83 +96,65 @@ defmodule JidoCode.Tools.Introspection.LogRing do
 
   defp drop(counters, number) do
     case :ets.take(@table, number) do
-      [row] -> :atomics.sub(counters, @bytes, elem(row, 6))
+      [{_number, weight, _event}] -> :atomics.sub(counters, @bytes, weight)
       [] -> :ok
     end
   end
 
-  defp place(meta), do: {meta[:mfa], meta[:file], meta[:line], meta[:application]}
-
-  @doc "Whether this node keeps its log."
-  @spec kept?() :: boolean()
-  def kept?, do: :ets.whereis(@table) != :undefined
+  @doc """
+  Whether this node keeps its log. A handler that was removed is put back (`:put_back`): what was logged without it is lost.
+  """
+  @spec ensure() :: :kept | :put_back | :none
+  def ensure do
+    cond do
+      :ets.whereis(@table) == :undefined -> :none
+      @handler in :logger.get_handler_ids() -> :kept
+      true -> with {:error, {:already_exist, _id}} <- add_handler(), do: :kept, else: (_added -> :put_back)
+    end
+  end
 
   @doc "The oldest event that is still kept."
   @spec oldest() :: event() | nil
-  def oldest do
-    with number when is_integer(number) <- :ets.first(@table),
-         [row] <- :ets.lookup(@table, number) do
-      event(row)
-    else
-      _none -> nil
-    end
+  def oldest, do: 0 |> following(newest()) |> Enum.at(0)
+
+  @doc "The newest number: no event with it or a lower one will still be put in."
+  @spec newest() :: non_neg_integer()
+  def newest do
+    counters = :persistent_term.get(@counters)
+    newest = :atomics.get(counters, @newest)
+    Enum.each((:atomics.get(counters, @dropped) + 1)..newest//1, &close(counters, &1))
+    newest
   end
 
-  @doc """
-  The events with a number above `after_number` for which `keep?` is true, newest first, at most `limit`; and the newest number
-  there is, to go on from.
-  """
-  @spec events(non_neg_integer(), pos_integer(), (event() -> boolean())) :: {[event()], non_neg_integer()}
-  def events(after_number, limit, keep?) do
-    newest = :atomics.get(:persistent_term.get(@counters), @newest)
-
-    events =
-      newest
-      |> Stream.iterate(&before/1)
-      |> Stream.take_while(&(&1 > after_number))
-      |> Stream.flat_map(&:ets.lookup(@table, &1))
-      |> Stream.map(&event/1)
-      |> Stream.filter(keep?)
-      |> Enum.take(limit)
-
-    {events, newest}
+  defp close(counters, number) do
+    if not :ets.member(@table, number) and :ets.insert_new(@table, {number, 0, nil}) and
+         number <= :atomics.get(counters, @dropped),
+       do: :ets.delete(@table, number)
   end
 
-  @doc "As `events/3`, but the oldest of them, oldest first: for whoever wants all, a part at a time."
-  @spec following(non_neg_integer(), pos_integer(), (event() -> boolean())) :: {[event()], non_neg_integer()}
-  def following(after_number, limit, keep?) do
-    newest = :atomics.get(:persistent_term.get(@counters), @newest)
+  @doc "The events with numbers above `after_number` up to `newest`, the newest first, each read when it is asked for."
+  @spec preceding(non_neg_integer(), non_neg_integer()) :: Enumerable.t()
+  def preceding(newest, after_number),
+    do: walk(newest + 1, &:ets.prev(@table, &1), &(&1 > after_number))
 
-    events =
-      :ets.next(@table, after_number)
-      |> Stream.iterate(&:ets.next(@table, &1))
-      |> Stream.take_while(&(is_integer(&1) and &1 <= newest))
-      |> Stream.flat_map(&:ets.lookup(@table, &1))
-      |> Stream.map(&event/1)
-      |> Stream.filter(keep?)
-      |> Enum.take(limit)
+  @doc "The same events, the oldest first."
+  @spec following(non_neg_integer(), non_neg_integer()) :: Enumerable.t()
+  def following(after_number, newest),
+    do: walk(after_number, &:ets.next(@table, &1), &(&1 <= newest))
 
-    {events, newest}
+  defp walk(start, step, within?) do
+    start
+    |> step.()
+    |> Stream.iterate(step)
+    |> Stream.take_while(&(is_integer(&1) and within?.(&1)))
+    |> Stream.flat_map(&:ets.lookup(@table, &1))
+    |> Stream.flat_map(&event/1)
   end
 
-  # Numbers may be missing: dropped, or not written yet.
-  defp before(number) do
-    case :ets.prev(@table, number) do
-      :"$end_of_table" -> 0
-      before -> before
-    end
-  end
+  defp event({_number, 0, nil}), do: []
 
-  defp event({number, level, time, pid, {mfa, file, line, application}, message, _weight}) do
-    %{
-      number: number,
-      level: level,
-      time_us: time,
-      pid: pid,
-      mfa: mfa,
-      place: if(file && line, do: {to_string(file), line}),
-      application: application,
-      text: LogMessage.text(message)
-    }
-  end
+  defp event({number, _weight, {level, origin, message}}),
+    do: [
+      origin |> LogOrigin.read() |> Map.merge(%{number: number, level: level, text: LogMessage.text(message)})
+    ]
 end

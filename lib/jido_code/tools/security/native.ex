@@ -88,6 +88,7 @@ defmodule JidoCode.Tools.Security.Native do
 
   def term_within(_term, _words), do: missing()
   def term_within_dirty(_term, _words), do: missing()
+  def text_matches(_pattern, _texts), do: missing()
   def json_decode(_binary), do: missing()
   def json_encode(_term, _pretty), do: missing()
 

@@ -13,8 +13,10 @@ defmodule JidoCode.Tools.Introspection.LogRingTest do
   end
 
   defp found(mark, limit \\ 50) do
-    {events, _newest} = LogRing.events(0, limit, &String.contains?(&1.text, mark))
-    events
+    LogRing.newest()
+    |> LogRing.preceding(0)
+    |> Stream.filter(&String.contains?(&1.text, mark))
+    |> Enum.take(limit)
   end
 
   test "keeps what was logged, newest first, with level, process and place", %{mark: mark} do
@@ -33,10 +35,12 @@ defmodule JidoCode.Tools.Introspection.LogRingTest do
 
   test "goes on from a number", %{mark: mark} do
     capture_log(fn -> Logger.error("old #{mark}") end)
-    {_events, newest} = LogRing.events(0, 1, fn _event -> true end)
+    number = LogRing.newest()
     capture_log(fn -> Logger.error("new #{mark}") end)
-    {events, _newest} = LogRing.events(newest, 50, &String.contains?(&1.text, mark))
-    assert [%{text: "new " <> _mark}] = events
+    newest = LogRing.newest()
+
+    for events <- [LogRing.preceding(newest, number), LogRing.following(number, newest)],
+        do: assert(["new " <> ^mark] = for(%{text: text} <- events, text =~ mark, do: text))
   end
 
   test "a crash is readable: what, where, and the state it had", %{mark: mark} do
@@ -95,8 +99,8 @@ defmodule JidoCode.Tools.Introspection.LogRingTest do
     large = :binary.copy(mark <> String.duplicate("z", 100), 10_000)
     part = binary_part(large, 0, byte_size(mark))
     log({"~ts", [part]})
-    [row] = :ets.tab2list(LogRing) |> Enum.filter(&match?({_, _, _, _, _, {:later, {_, [^part]}}, _}, &1))
-    {:later, {_format, [kept]}} = elem(row, 5)
+    [row] = :ets.tab2list(LogRing) |> Enum.filter(&match?({_, _, {_, _, {:later, {_, [^part]}}}}, &1))
+    {_number, _weight, {_level, _origin, {:later, {_format, [kept]}}}} = row
     assert :binary.referenced_byte_size(kept) < 1_000
   end
 
@@ -122,9 +126,136 @@ defmodule JidoCode.Tools.Introspection.LogRingTest do
     assert :ets.info(LogRing, :memory) * :erlang.system_info(:wordsize) < 20_000_000
   end
 
-  # Past the VM's logger, whose own handler would print four thousand events.
-  defp log(message) do
-    meta = %{time: System.os_time(:microsecond), pid: self(), gl: Process.group_leader()}
-    LogRing.log(%{level: :error, msg: message, meta: meta}, %{})
+  test "whatever a report's own words do, the handler stays", %{mark: mark} do
+    words = [
+      fn _ -> raise mark end,
+      fn _ -> throw(mark) end,
+      fn _ -> exit(mark) end,
+      fn _ -> :nonsense end,
+      fn _ -> {"~p ~p", [1]} end,
+      fn _, _ -> throw(mark) end,
+      fn _, _ -> make_ref() end
+    ]
+
+    for callback <- words do
+      number = LogRing.newest()
+      assert :ok = log({:report, %{a: 1}}, %{report_cb: callback})
+      assert [%{text: "(this event can't be written as text)"}] = after_number(number)
+    end
+
+    number = LogRing.newest()
+    assert :ok = log({[1 | 2], []})
+    assert [%{text: "(this event can't be written as text)"}] = after_number(number)
+  end
+
+  test "odd metadata is left out, and the event is there", %{mark: mark} do
+    odd = [
+      %{time: 10 ** 25},
+      %{time: "x"},
+      %{mfa: :foo},
+      %{mfa: {"a", 1, :x}},
+      %{mfa: {IO, :puts, [mark]}},
+      %{file: %{a: 1}, line: 3},
+      %{file: [1 | 2], line: 3},
+      %{file: [mark], line: 3},
+      %{file: <<255>>, line: 3},
+      %{file: "f", line: {1}},
+      %{application: "str"},
+      %{pid: "x"}
+    ]
+
+    for meta <- odd do
+      number = LogRing.newest()
+      log({:string, mark}, meta)
+      assert [%{text: ^mark, mfa: nil, place: nil, application: nil} = event] = after_number(number)
+      assert {:ok, _time} = DateTime.from_unix(event.time_us, :microsecond)
+      assert event.pid in [self(), nil]
+    end
+  end
+
+  test "keeps and weighs a copy of a file's name, if it is short", %{mark: mark} do
+    name = "/" <> String.duplicate("d", 900)
+    large = :binary.copy(name, 1_000)
+    number = LogRing.newest()
+    log({:string, mark}, %{file: binary_part(large, 0, 901), line: 1})
+    log({:string, mark}, %{file: String.to_charlist(name), line: 1})
+    log({:string, mark}, %{file: large, line: 1})
+    log({:string, mark}, %{file: String.to_charlist(large), line: 1})
+
+    assert [{^name, 1}, {^name, 1}, nil, nil] = Enum.map(after_number(number), & &1.place)
+
+    for {_number, weight, {_level, origin, ^mark}} <- :ets.tab2list(LogRing) do
+      {file, bytes} = with {file, 1} <- elem(origin, 4), do: {file, byte_size(file)}, else: (nil -> {"", 0})
+      assert weight > byte_size(mark) + bytes
+      assert :binary.referenced_byte_size(file) < 2_000
+    end
+  end
+
+  test "bytes that are not UTF-8 are replaced", %{mark: mark} do
+    for {message, text} <- [
+          {{:string, <<mark::binary, 255, " text">>}, "#{mark}\uFFFD text"},
+          {{:string, [mark, [[<<"a", 255>>], "b"], 0xD800, <<255>>]}, "#{mark}a\uFFFDb\uFFFD\uFFFD"},
+          {{:string, <<mark::binary, 0xC3>>}, "#{mark}\uFFFD"},
+          {{"~ts ~s", [mark, <<"half ", 255>>]}, mark}
+        ] do
+      log(message)
+      assert [%{text: found} | _] = found(mark, 1)
+      assert String.valid?(found)
+      assert String.starts_with?(found, text)
+    end
+
+    log({:string, mark <> :binary.copy(<<255>>, 1_000_000)})
+    assert [%{text: found} | _] = found(mark, 1)
+    assert String.valid?(found) and byte_size(found) < 9_000
+  end
+
+  test "a handler that somebody removed is put back, and that is said", %{mark: mark} do
+    assert LogRing.ensure() == :kept
+    :ok = :logger.remove_handler(:jido_code_tools_log_ring)
+    assert LogRing.ensure() == :put_back
+    assert LogRing.ensure() == :kept
+    capture_log(fn -> Logger.error("again #{mark}") end)
+    assert [_event] = found(mark)
+  end
+
+  test "no event appears below a number that was read", %{mark: mark} do
+    # As a writer that took its number and was stopped before it put the row.
+    counters = :persistent_term.get({LogRing, :counters})
+    taken = :atomics.add_get(counters, 1, 1)
+    log({:string, mark})
+    assert LogRing.newest() > taken
+    refute :ets.insert_new(LogRing, {taken, 10, {:error, nil, mark}})
+    assert [_event] = found(mark)
+    assert LogRing.oldest()
+  end
+
+  test "whoever follows many writers gets each event once", %{mark: mark} do
+    number = LogRing.newest()
+
+    writers =
+      for writer <- 1..4, do: Task.async(fn -> for n <- 1..200, do: log({"~ts ~p ~p", [mark, writer, n]}) end)
+
+    read = follow(number, mark, 800, MapSet.new())
+    Task.await_many(writers, 60_000)
+    assert MapSet.size(read) == 800
+  end
+
+  # Ends when all were seen; one that was skipped would never be.
+  defp follow(number, mark, missing, read) when missing > 0 do
+    newest = LogRing.newest()
+    texts = for %{text: text} <- LogRing.following(number, newest), text =~ mark, do: text
+    refute Enum.any?(texts, &(&1 in read))
+    follow(newest, mark, missing - length(texts), MapSet.union(read, MapSet.new(texts)))
+  end
+
+  defp follow(_number, _mark, 0, read), do: read
+
+  defp after_number(number),
+    do: number |> LogRing.following(LogRing.newest()) |> Enum.filter(&(&1.level == :alert))
+
+  # Past the VM's logger, whose own handler would print four thousand events, or be removed.
+  defp log(message, meta \\ %{}) do
+    usual = %{time: System.os_time(:microsecond), pid: self(), gl: Process.group_leader()}
+    LogRing.log(%{level: :alert, msg: message, meta: Map.merge(usual, meta)}, %{})
   end
 end

@@ -2,15 +2,16 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
   @moduledoc false
   # The `get_logs` tool: the last events of the VM's own logger. The result has these keys:
   #
-  #   "events"     newest last: "number", "time" (UTC), "level", "process", and where known "where" (module, function, file and
-  #                line), "application"; "text"
+  #   "events"     newest last: "number", "time" (UTC), "level", "text", and where known "process", "where" (module, function,
+  #                file and line), "application"
   #   "follow_up"  what the next call's parameter takes to get only what is newer; a call that has one gets the oldest of that
   #   "note"       only when there is something to say
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.Introspection.{Bounded, LogRing, Reach}
+  alias JidoCode.Tools.Introspection.{Bounded, LogProcess, LogRing, Reach}
   alias JidoCode.Tools.{Answers, Operation, Shortened}
+  alias JidoCode.Tools.Security.Native
 
   @levels ~w(debug info notice warning error critical alert emergency)
 
@@ -21,8 +22,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
   @max_characters 24_000
   @max_event 4_000
 
-  # Steps that a regular expression may take on one text; a careless one would otherwise take for ever.
-  @match_limit 50_000
+  # Events that a regular expression is tried on at once: their texts have 4 MB at most.
+  @at_once 500
 
   @units %{"s" => 1, "m" => 60, "h" => 3_600, "d" => 86_400}
 
@@ -57,7 +58,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
           name: "regex",
           type: :string,
           required: false,
-          description: "Only events that match this regular expression (PCRE)"
+          description:
+            "Only events that match this regular expression, in grep_search's syntax, at most 1,000 bytes; ^ and $ are a line's ends"
         },
         %{
           name: "since",
@@ -69,7 +71,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
           name: "process",
           type: :string,
           required: false,
-          description: "Only events of this process: a registered name or #PID<0.1.2>"
+          description:
+            "Only events of this process: #PID<0.1.2>, or a registered name or a server's module, also of one that has ended"
         },
         %{
           name: "limit",
@@ -97,29 +100,40 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
   def execute(args, context), do: Operation.run(Operation.of(__MODULE__), args, context, &read/2)
 
   defp read(args, context) do
-    with :ok <- kept(Reach.of(context).node),
+    with {:ok, lost} <- kept(Reach.of(context).node),
          {:ok, since} <- since(args["since"]),
-         {:ok, regex} <- regex(args["regex"]) do
-      keep? =
-        &(level?(&1, args["level"]) and newer?(&1, since) and of?(&1, args["process"]) and
-            says?(&1, args["text"], regex))
+         :ok <- regex(args["regex"]) do
+      process = args["process"] && LogProcess.named(args["process"])
 
-      look = fn -> {:ok, look(args["follow_up"], args["limit"], keep?)} end
+      keep? =
+        &(level?(&1, args["level"]) and newer?(&1, since) and (process == nil or LogProcess.of?(&1, process)) and
+            (args["text"] == nil or String.contains?(&1.text, args["text"])))
+
+      narrow = &(&1 |> Stream.filter(keep?) |> matching(args["regex"]))
 
       words = %{
-        timeout: "Reading the log took too long; a simpler regex is faster",
+        timeout: "Reading the log took too long; narrow the filters",
         too_large: "The log can't be read: too much data"
       }
 
-      Bounded.answer(look, words, timeout: @timeout_ms, heap_words: @heap_words)
+      fn -> look(args["follow_up"], args["limit"], narrow, [lost, process && nobody(process)]) end
+      |> Bounded.answer(words, timeout: @timeout_ms, heap_words: @heap_words)
     end
   end
 
   # Lent modules have no ring: it takes the library's application, and time to fill. The ring of this node is no other's.
   defp kept(node) do
-    if node == node() and LogRing.kept?(),
-      do: :ok,
-      else: {:error, "This node does not keep its log for us: it would have to run jido_code_tools itself"}
+    case if(node == node(), do: LogRing.ensure(), else: :none) do
+      :kept ->
+        {:ok, nil}
+
+      :put_back ->
+        {:ok,
+         "The handler that keeps the log had been removed and is back now: events are missing until now."}
+
+      :none ->
+        {:error, "This node does not keep its log for us: it would have to run jido_code_tools itself"}
+    end
   end
 
   defp since(nil), do: {:ok, nil}
@@ -139,15 +153,11 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
     end
   end
 
-  defp regex(nil), do: {:ok, nil}
+  defp regex(nil), do: :ok
+  defp regex(source), do: with({:ok, []} <- matches(source, []), do: :ok)
 
-  defp regex(source) do
-    case :re.compile(source, [:unicode]) do
-      {:ok, compiled} -> {:ok, compiled}
-      {:error, {why, at}} -> {:error, "Invalid regex: #{why} at character #{at}"}
-    end
-  rescue
-    ArgumentError -> {:error, "Invalid regex: it is not text"}
+  defp matches(source, texts) do
+    with {:error, why} <- Native.text_matches(source, texts), do: {:error, "Invalid regex: #{why}"}
   end
 
   defp level?(event, lowest), do: :logger.compare_levels(event.level, level(lowest)) != :lt
@@ -157,66 +167,81 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
   end
 
   defp newer?(_event, nil), do: true
-  defp newer?(event, since), do: is_integer(event.time_us) and event.time_us >= since
+  defp newer?(event, since), do: event.time_us >= since
 
-  defp of?(_event, nil), do: true
+  defp matching(events, nil), do: events
 
-  # Compared as text, so that nothing is made of what was typed.
-  defp of?(%{pid: pid}, typed) when is_pid(pid) do
-    printed = inspect(pid)
-    typed == printed or "#PID" <> typed == printed or typed == registered(pid)
+  defp matching(events, source) do
+    events
+    |> Stream.chunk_every(@at_once)
+    |> Stream.flat_map(fn events ->
+      case matches(source, Enum.map(events, & &1.text)) do
+        {:ok, found} -> for {event, true} <- Enum.zip(events, found), do: event
+        {:error, why} -> throw({:error, why})
+      end
+    end)
   end
 
-  defp of?(_event, _typed), do: false
-
-  defp registered(pid) when node(pid) == node() do
-    with {:registered_name, name} when is_atom(name) <- Process.info(pid, :registered_name), do: inspect(name)
+  # What `process` adds to an answer without events.
+  defp nobody(process) do
+    if not LogProcess.known?(process),
+      do:
+        {:if_empty,
+         "No process is registered as #{process.typed}, and no event that is kept says it is of one."}
   end
 
-  defp registered(_pid), do: nil
-
-  defp says?(event, text, regex) do
-    (text == nil or String.contains?(event.text, text)) and (regex == nil or matches?(event.text, regex))
-  end
-
-  defp matches?(text, regex) do
-    options = [
-      :report_errors,
-      {:capture, :none},
-      match_limit: @match_limit,
-      match_limit_recursion: @match_limit
-    ]
-
-    :re.run(text, regex, options) == :match
-  end
-
-  defp look(nil, limit, keep?) do
-    {events, newest} = LogRing.events(0, limit, keep?)
+  defp look(nil, limit, narrow, notes) do
+    newest = LogRing.newest()
+    events = newest |> LogRing.preceding(0) |> narrow.() |> Enum.take(limit)
     shown = fit(events, @max_characters)
     left = length(events) - length(shown)
 
     answer(Enum.reverse(shown), newest, [
       left > 0 && "#{left} older events are left out for their length: narrow the filters.",
       length(events) == limit && "There may be older ones: raise limit or narrow the filters."
+      | notes
     ])
+  catch
+    {:error, _why} = error -> error
   end
 
   # Whoever follows misses nothing: the oldest first, and the number of the last one that is shown.
-  defp look(number, limit, keep?) do
-    {events, newest} = LogRing.following(number, limit + 1, keep?)
+  defp look(number, limit, narrow, notes) do
+    newest = LogRing.newest()
+    {number, notes} = from(number, newest, notes)
+    events = number |> LogRing.following(newest) |> narrow.() |> Enum.take(limit + 1)
     shown = events |> Enum.take(limit) |> fit(@max_characters)
 
     if length(shown) < length(events),
       do:
-        answer(shown, List.last(shown)["number"], ["There are newer ones: call again with this follow_up."]),
-      else: answer(shown, newest, [])
+        answer(shown, List.last(shown)["number"], [
+          "There are newer ones: call again with this follow_up." | notes
+        ]),
+      else: answer(shown, newest, notes)
+  catch
+    {:error, _why} = error -> error
   end
 
-  defp answer(shown, follow_up, notes) do
-    notes = Enum.filter([shown == [] && "No event matches. #{kept_since()}" | notes], &is_binary/1)
-    result = %{"events" => shown, "follow_up" => follow_up}
-    if notes == [], do: result, else: Map.put(result, "note", Enum.join(notes, " "))
+  # A VM that was started anew counts from one.
+  defp from(number, newest, notes) when number > newest do
+    {0,
+     [
+       "follow_up #{number} is of an earlier start of this system, which has #{newest} events: these are from its first ones on."
+       | notes
+     ]}
   end
+
+  defp from(number, _newest, notes), do: {number, notes}
+
+  defp answer(shown, follow_up, notes) do
+    notes = [shown == [] && "No event matches. #{kept_since()}" | notes]
+    notes = notes |> Enum.map(&said(&1, shown)) |> Enum.filter(&is_binary/1)
+    result = %{"events" => shown, "follow_up" => follow_up}
+    {:ok, if(notes == [], do: result, else: Map.put(result, "note", Enum.join(notes, " ")))}
+  end
+
+  defp said({:if_empty, note}, shown), do: shown == [] && note
+  defp said(note, _shown), do: note
 
   defp kept_since do
     case LogRing.oldest() do
@@ -245,9 +270,9 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
       "number" => event.number,
       "time" => time(event.time_us),
       "level" => Atom.to_string(event.level),
-      "process" => inspect(event.pid),
       "text" => Shortened.block(event.text, @max_event)
     }
+    |> put("process", event.pid && inspect(event.pid))
     |> put("where", where(event))
     |> put("application", event.application && Atom.to_string(event.application))
   end
@@ -262,12 +287,10 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
     with {file, line} <- place, do: "#{call} (#{Path.relative_to_cwd(file)}:#{line})", else: (nil -> call)
   end
 
-  defp time(microseconds) when is_integer(microseconds),
-    do:
-      microseconds
-      |> DateTime.from_unix!(:microsecond)
-      |> DateTime.truncate(:millisecond)
-      |> DateTime.to_iso8601()
-
-  defp time(_unknown), do: "?"
+  defp time(microseconds) do
+    microseconds
+    |> DateTime.from_unix!(:microsecond)
+    |> DateTime.truncate(:millisecond)
+    |> DateTime.to_iso8601()
+  end
 end

@@ -10,6 +10,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.LogsTest do
   alias JidoCode.Tools.SecureExecutor
   alias JidoCode.Tools.Answers
   alias JidoCode.Tools.Handlers.Elixir.Logs
+  alias JidoCode.Tools.Introspection.LogRing
 
   setup do
     {:ok, mark: "logs-#{System.unique_integer([:positive])}"}
@@ -102,10 +103,115 @@ defmodule JidoCode.Tools.Handlers.Elixir.LogsTest do
     assert {:error, "Invalid since: write 30s" <> _} = Logs.execute(%{"since" => "yesterday"}, %{})
   end
 
-  test "refuses a regex that is none, and a careless one ends", %{mark: mark} do
-    assert {:error, "Invalid regex: " <> _} = Logs.execute(%{"regex" => "("}, %{})
+  test "refuses a regex that is none, or that has no bound", %{mark: mark} do
+    assert Logs.execute(%{"regex" => "("}, %{}) == {:error, "Invalid regex: unclosed group"}
+
+    assert {:error, "Invalid regex: the pattern has more than" <> _} =
+             regex_error(String.duplicate("a|", 600))
+
+    assert {:error, "Invalid regex: " <> _} = regex_error(<<255>>)
+    assert {:error, "Invalid regex: the pattern repeats too much"} = regex_error("(a{1,1000}){1,1000}")
+    # Sixty groups that call each other, of which other engines never come back.
+    mutual = Enum.map_join(1..60, &"(?<n#{&1}>(?&n#{rem(&1, 60) + 1})(?&n1)|a)")
+    assert {:error, "Invalid regex: " <> _} = regex_error(mutual)
+    assert {:error, "Invalid regex: " <> _} = regex_error(Enum.map_join(1..10, &"(?<n#{&1}>(?&n1)|a)"))
+
     capture_log(fn -> Logger.error(mark <> String.duplicate("a", 5_000)) end)
     assert %{"events" => []} = read!(%{"text" => mark, "regex" => "(a+)+$b"})
+  end
+
+  defp regex_error(source), do: Logs.execute(%{"regex" => source}, %{})
+
+  test "a regex is tried to the end of every text", %{mark: mark} do
+    long = String.duplicate("lorem ipsum dolor sit amet, ", 250)
+    capture_log(fn -> for n <- 1..600, do: Logger.error("#{mark}-#{n}") end)
+    capture_log(fn -> Logger.error("#{mark}\n#{long} key=42") end)
+
+    for regex <- ["\\w+=\\d+$", "(\\w+\\W*)+=\\d+", "^#{mark}$", "(?s)#{mark}.*key"],
+        do: assert([_event] = texts(read!(%{"text" => mark, "regex" => regex})))
+
+    assert texts(read!(%{"regex" => "^#{mark}-7$"})) == ["#{mark}-7"]
+  end
+
+  test "a process is found by its name after it ended", %{mark: mark} do
+    name = :"#{mark}_worker"
+    test = self()
+
+    capture_log(fn ->
+      {pid, monitor} =
+        spawn_monitor(fn ->
+          Process.register(self(), name)
+          Logger.error(mark)
+          send(test, :logged)
+        end)
+
+      assert_receive :logged
+      assert_receive {:DOWN, ^monitor, :process, ^pid, _reason}
+    end)
+
+    # Its successor has logged nothing.
+    Process.register(self(), name)
+
+    for typed <- [inspect(name), "#{name}", "'#{name}'"],
+        do: assert(texts(read!(%{"process" => typed})) == [mark])
+
+    assert %{"events" => [], "note" => note} =
+             read!(%{"process" => inspect(name), "text" => "nothing has this"})
+
+    refute note =~ "No process is registered"
+    assert read!(%{"process" => mark <> "_none"})["note"] =~ "No process is registered as #{mark}_none"
+  end
+
+  defmodule Unnamed do
+    use GenServer
+    @impl true
+    def init(nil), do: {:ok, nil}
+    @impl true
+    def handle_cast(mark, nil), do: exit(mark)
+  end
+
+  test "the crash of a server without a name is found by its module", %{mark: mark} do
+    capture_log(fn ->
+      {:ok, pid} = GenServer.start(Unnamed, nil)
+      monitor = Process.monitor(pid)
+      GenServer.cast(pid, mark)
+      assert_receive {:DOWN, ^monitor, :process, ^pid, _reason}
+    end)
+
+    for typed <- [inspect(Unnamed), "#{Unnamed}"],
+        do: assert([_crash | _] = texts(read!(%{"text" => mark, "process" => typed})))
+
+    assert read!(%{"text" => mark, "process" => inspect(__MODULE__)})["events"] == []
+  end
+
+  test "a number from an earlier start of the system is no end", %{mark: mark} do
+    capture_log(fn -> Logger.error(mark) end)
+    result = read!(%{"text" => mark, "follow_up" => 10 ** 12})
+    assert texts(result) == [mark]
+    assert result["note"] =~ "follow_up 1000000000000 is of an earlier start of this system"
+    assert result["follow_up"] < 10 ** 12
+  end
+
+  test "says when the log was not kept for a while" do
+    :ok = :logger.remove_handler(:jido_code_tools_log_ring)
+    assert read!(%{})["note"] =~ "had been removed and is back now"
+    refute (read!(%{})["note"] || "") =~ "removed"
+  end
+
+  test "an event with odd metadata or bytes is shown, and so are the others", %{mark: mark} do
+    for meta <- [
+          %{time: 10 ** 25},
+          %{mfa: {"a", 1, :x}},
+          %{file: [1 | 2], line: 3},
+          %{application: "a"},
+          %{pid: "x"}
+        ],
+        do: LogRing.log(%{level: :error, msg: {:string, <<mark::binary, 255>>}, meta: meta}, %{})
+
+    assert [text, text, text, text, text] = texts(read!(%{"text" => mark}))
+    assert text == mark <> "\uFFFD"
+    context = %{session_id: mark, granted_tier: :privileged}
+    assert {:ok, %{"events" => [_ | _]}} = SecureExecutor.call("get_logs", %{"text" => mark}, context)
   end
 
   test "says where each event came from", %{mark: mark} do
