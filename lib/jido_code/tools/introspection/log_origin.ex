@@ -67,19 +67,17 @@ defmodule JidoCode.Tools.Introspection.LogOrigin do
   defp file(name) when is_binary(name) and byte_size(name) <= @max_file,
     do: if(String.valid?(name), do: :binary.copy(name))
 
-  defp file([_ | _] = name), do: file(name, @max_file, [])
+  defp file([_ | _] = name), do: if(short?(name, @max_file), do: text(:unicode.characters_to_binary(name)))
   defp file(_odd), do: nil
 
-  # The first characters only: a list may be as long as its writer liked.
-  defp file([], _left, characters) do
-    case characters |> :lists.reverse() |> :unicode.characters_to_binary() do
-      name when is_binary(name) -> name
-      _not_text -> nil
-    end
-  end
+  # A list may be as long as its writer liked.
+  defp short?([], _left), do: true
 
-  defp file([character | rest], left, characters) when character in 1..0x10FFFF and left > 0,
-    do: file(rest, left - 1, [character | characters])
+  defp short?([character | rest], left) when character in 1..0x10FFFF and left > 0,
+    do: short?(rest, left - 1)
 
-  defp file(_long_or_odd, _left, _characters), do: nil
+  defp short?(_long_or_odd, _left), do: false
+
+  defp text(text) when is_binary(text), do: text
+  defp text(_surrogates), do: nil
 end
