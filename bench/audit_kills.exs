@@ -103,7 +103,7 @@ defmodule Bench.AuditKills do
         wrong(number, "no file", answered != [], sums)
 
       {:ok, report} ->
-        {:ok, entries, _offset} = AuditTrail.read(file, 0)
+        {:ok, entries, _offset} = AuditTrail.read(file, AuditTrail.start())
 
         written =
           for %{"id" => id, "status" => status} when status != "started" <- entries,

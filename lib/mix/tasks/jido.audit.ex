@@ -18,6 +18,9 @@ defmodule Mix.Tasks.Jido.Audit do
     * `--follow` - goes on with new entries as they are written, starts of calls included
     * `--json` - a line of JSON for each entry, with the fields that it has in the file
 
+  A line that is not an entry is shown as damaged (with `--json` on standard error), and those after it are read. The exit status is
+  then 1, unless `--follow` was given. `--follow` goes on with the new file, and says so, when the file is moved away or truncated.
+
   A call has one line. One that says `started` is still running, or was cut off with its VM. `consented` is a person's consent to a tool, by the
   command line or in the conversation; `declined` and `unanswered` are a question in the conversation that got a no, or no answer.
 
@@ -73,7 +76,10 @@ defmodule Mix.Tasks.Jido.Audit do
         fail("no file is configured (config :jido_code_tools, audit_file:): give one")
 
     [identity] = PlainFile.identities([path])
-    if identity == nil, do: fail("#{path} does not exist, or is not a regular file"), else: path
+
+    if identity == nil,
+      do: fail("#{AuditLogger.plain(path)} does not exist, or is not a regular file"),
+      else: path
   end
 
   defp verify(path, opts) do
@@ -112,27 +118,43 @@ defmodule Mix.Tasks.Jido.Audit do
 
   defp show(path, opts) do
     filter = filter(opts)
-    {:ok, entries, offset} = AuditTrail.read(path, 0)
-    over = for %{"of" => id} when id != nil <- entries, into: MapSet.new(), do: id
 
-    entries
-    |> Enum.filter(&(filter.(&1) and not (&1["status"] == "started" and &1["id"] in over)))
-    |> last(opts[:limit])
-    |> Enum.each(&print(&1, opts))
-
-    if opts[:follow], do: follow(path, offset, filter, opts)
-  end
-
-  defp follow(path, offset, filter, opts) do
-    Process.sleep(@follow_ms)
-
-    case AuditTrail.read(path, offset) do
-      {:ok, entries, offset} ->
-        entries |> Enum.filter(filter) |> Enum.each(&print(&1, opts))
-        follow(path, offset, filter, opts)
+    case AuditTrail.read(path, AuditTrail.start()) do
+      {:ok, items, place} ->
+        over = for %{"of" => id} when id != nil <- items, into: MapSet.new(), do: id
+        over? = &(match?(%{"status" => "started"}, &1) and &1["id"] in over)
+        items |> Enum.filter(&(filter.(&1) and not over?.(&1))) |> last(opts[:limit]) |> print(opts)
+        if opts[:follow], do: follow(path, place, filter, opts), else: tell_damage(items)
 
       {:error, text} ->
         fail(text)
+    end
+  end
+
+  defp tell_damage(items) do
+    case Enum.count(items, &is_tuple/1) do
+      0 -> :ok
+      1 -> fail("a line is damaged: it is not an entry as it was written")
+      damaged -> fail("#{damaged} lines are damaged: they are not entries as they were written")
+    end
+  end
+
+  # `told` is why the file can't be read, once that was said.
+  defp follow(path, place, filter, opts, told \\ nil) do
+    Process.sleep(@follow_ms)
+
+    case AuditTrail.read(path, place) do
+      {:ok, items, place} ->
+        items |> Enum.filter(filter) |> print(opts)
+        follow(path, place, filter, opts)
+
+      {:replaced, place} ->
+        note("the file was truncated or replaced: it is read from its beginning")
+        follow(path, place, filter, opts)
+
+      {:error, text} ->
+        if text != told, do: note("#{text}; waiting for it")
+        follow(path, place, filter, opts, text)
     end
   end
 
@@ -145,10 +167,15 @@ defmodule Mix.Tasks.Jido.Audit do
     [sessions, tools, statuses] = Enum.map([:session, :tool, :status], given)
     {since, until} = {time(opts[:since], 0), time(opts[:until], nil)}
 
-    fn entry ->
-      (sessions == [] or entry["session_id"] in sessions) and (tools == [] or entry["tool"] in tools) and
-        (statuses == [] or entry["status"] in statuses) and entry["timestamp_us"] >= since and
-        (until == nil or entry["timestamp_us"] <= until)
+    fn
+      # Damage is nobody's.
+      {:damaged, _number, _line} ->
+        true
+
+      entry ->
+        (sessions == [] or entry["session_id"] in sessions) and (tools == [] or entry["tool"] in tools) and
+          (statuses == [] or entry["status"] in statuses) and entry["timestamp_us"] >= since and
+          (until == nil or entry["timestamp_us"] <= until)
     end
   end
 
@@ -169,21 +196,31 @@ defmodule Mix.Tasks.Jido.Audit do
     end
   end
 
-  defp print(entry, opts) do
-    if opts[:json] do
-      {:ok, json} = JSON.encode(entry)
-      IO.puts(json)
-    else
-      IO.puts(IO.ANSI.format(line(entry)))
-    end
+  defp print(items, opts), do: Enum.each(items, &print_item(&1, opts[:json]))
+
+  defp print_item({:damaged, number, line}, json?) do
+    text = "line #{number} is damaged, it is not an entry: #{AuditLogger.plain(line)}"
+    if json?, do: note(text), else: IO.puts(IO.ANSI.format([:red, text, :reset]))
+  end
+
+  defp print_item(entry, true) do
+    {:ok, json} = JSON.encode(entry)
+    IO.puts(String.replace(json, ~r/[\p{C}\x{2028}\x{2029}]/u, &escaped/1))
+  end
+
+  defp print_item(entry, _json?), do: IO.puts(IO.ANSI.format(line(entry)))
+
+  # Characters that move a terminal's cursor or turn its text around stand in strings only.
+  defp escaped(char) do
+    for <<unit::16 <- :unicode.characters_to_binary(char, :utf8, :utf16)>>,
+      into: "",
+      do: "\\u" <> (unit |> Integer.to_string(16) |> String.pad_leading(4, "0") |> String.downcase())
   end
 
   defp line(entry) do
-    time = entry["timestamp_us"] |> DateTime.from_unix!(:microsecond) |> DateTime.truncate(:millisecond)
-
     [
       :faint,
-      "#{DateTime.to_string(time)}  #{entry["id"]}  ",
+      "#{at(entry["timestamp_us"])}  #{entry["id"]}  ",
       :reset,
       "#{shown(entry["session_id"])}  ",
       :bright,
@@ -191,15 +228,23 @@ defmodule Mix.Tasks.Jido.Audit do
       :reset,
       "  ",
       colour(entry["status"]),
-      entry["status"],
+      shown(entry["status"]),
       :reset,
       "  #{took(entry)}",
       held(entry["confinement"])
     ]
   end
 
+  # No calendar goes as far as the field does.
+  defp at(us) do
+    case DateTime.from_unix(us, :microsecond) do
+      {:ok, time} -> time |> DateTime.truncate(:millisecond) |> DateTime.to_string()
+      {:error, _reason} -> "#{us} us"
+    end
+  end
+
   # What is not text is written as its bytes.
-  defp shown(%{"hex" => hex}), do: "bytes " <> hex
+  defp shown(%{"hex" => hex}), do: "bytes " <> AuditLogger.plain(hex)
   defp shown(text), do: AuditLogger.plain(text)
 
   defp colour("ok"), do: :green
@@ -223,7 +268,9 @@ defmodule Mix.Tasks.Jido.Audit do
 
   @spec fail(String.t()) :: no_return()
   defp fail(text) do
-    IO.puts(:stderr, "mix jido.audit: #{text}")
+    note(text)
     exit({:shutdown, 1})
   end
+
+  defp note(text), do: IO.puts(:stderr, "mix jido.audit: #{text}")
 end

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustler::{Atom, Binary, Encoder, Env, NewBinary, NifResult, NifTuple, ResourceArc, Term};
 use security_core::audit_log::{
-    ArgsHash, BrokenKind, Entry, Invocation, Order, Query, Recorded, Status, verify_trail,
+    ArgsHash, BrokenKind, Entry, Invocation, Order, Query, Recorded, Status, is_entry, verify_trail,
 };
 use security_core::plain_file;
 
@@ -171,6 +171,12 @@ fn audit_verify_trail<'a>(env: Env<'a>, path: Binary<'a>, key: Binary<'a>) -> Ni
             .encode(env),
         Err(text) => (atoms::error(), text).encode(env),
     })
+}
+
+/// Whether a line of a file is an entry. Lines that are too long are none unread.
+#[rustler::nif]
+fn audit_is_entry(line: Binary) -> bool {
+    is_entry(line.as_slice())
 }
 
 /// The file that entries are written to as well, or `nil`.

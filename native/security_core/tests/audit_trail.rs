@@ -116,7 +116,24 @@ fn a_file_that_was_moved_or_removed_takes_nothing_and_back_again_all() {
 fn what_is_no_trail_is_not_written_to() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.txt");
-    for text in ["notes\n", "notes", "{}\n"] {
+    let long = format!("{{{}", "x".repeat(30_000));
+    let first = r#"{"id":1,"timestamp_us":"#;
+    let texts = [
+        "notes\n",
+        "notes",
+        "{}\n",
+        "{}",
+        r#"{"important": true}"#,
+        r#"{"id":2,"#,
+        r#"{"id": 1"#,
+        &format!(r#"{first}"now""#),
+        &format!(r#"{first}5,"session_id":"s","event":"login"}}"#),
+        &format!("{first}5,\"session_id\":\"{}", "x".repeat(20_000)),
+        &format!("{first}5,\"session_id\":\"\0\0"),
+        &long,
+        "\0\0\0\0",
+    ];
+    for text in texts {
         fs::write(&path, text).unwrap();
         assert_eq!(open(&path).unwrap_err(), TrailError::NotATrail, "{text}");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
@@ -126,6 +143,48 @@ fn what_is_no_trail_is_not_written_to() {
     assert_eq!(open(&link).unwrap_err(), TrailError::NotRegular);
     assert!(open(folder.path()).is_err());
     assert!(open(&folder.path().join("none/audit")).is_err());
+    assert_eq!(
+        open(&folder.path().join("a\0b")).unwrap_err(),
+        TrailError::Nul
+    );
+}
+
+#[test]
+fn every_beginning_of_a_first_entry_goes_at_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    for session in ["plain".as_bytes(), b"\"\\\n\x1b\xc2\x9b", b"\xff\"{"] {
+        let _ = fs::remove_file(&path);
+        let recorded = open(&path).unwrap().record(&call(session, b"t")).unwrap();
+        recorded.kept.unwrap();
+        let whole = fs::read(&path).unwrap();
+        for end in 0..whole.len() {
+            fs::write(&path, &whole[..end]).unwrap();
+            drop(open(&path).unwrap());
+            assert_eq!(fs::read(&path).unwrap(), b"", "{end}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_another_program_truncates_or_writes_to_takes_nothing() {
+    let (_folder, path) = written(2);
+    let log = open(&path).unwrap();
+    let whole = fs::read(&path).unwrap();
+    let longer = [&whole[..], b"{}\n"].concat();
+    let written = whole.len() as u64;
+    for other in [&b""[..], &whole[..10], &longer] {
+        fs::write(&path, other).unwrap();
+        let found = other.len() as u64;
+        assert_eq!(
+            log.record(&call(b"s", b"t")).unwrap().kept,
+            Err(TrailError::Changed { found, written })
+        );
+        assert_eq!(fs::read(&path).unwrap(), other);
+    }
+    fs::write(&path, &whole).unwrap();
+    log.record(&call(b"s", b"t")).unwrap().kept.unwrap();
+    assert_eq!(verify(&path).unwrap().0.entries, 6);
 }
 
 #[test]
@@ -167,6 +226,19 @@ fn a_change_shows_and_says_what_it_was() {
     let mut moved = own(&lines);
     moved.swap(1, 4);
     assert_eq!(tried(moved).id, 2);
+
+    // The digest is over what a reader sees who takes the last of two.
+    for (was, is) in [
+        (r#""tool":"#, r#""tool":"harmless","tool":"#),
+        (r#""id":6"#, r#""id": 6"#),
+        (r#""of":null"#, r#""of":null "#),
+        ("grep", r"\u0067rep"),
+    ] {
+        let mut doubled = own(&lines);
+        doubled[5] = doubled[5].replace(was, is);
+        let damage = tried(doubled);
+        assert_eq!((damage.id, damage.kind), (6, None), "{is}");
+    }
 
     let mut noise = own(&lines);
     noise[5] = "x".repeat(100_000);

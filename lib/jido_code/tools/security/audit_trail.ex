@@ -2,11 +2,17 @@ defmodule JidoCode.Tools.Security.AuditTrail do
   @moduledoc false
   # The audit file as its readers see it: its entries, and whether it is whole.
 
-  alias JidoCode.Tools.JSON
+  alias JidoCode.Tools.{JSON, PlainFile}
   alias JidoCode.Tools.Security.{AuditKey, Native}
 
   # Read at once.
   @part 4 * 1024 * 1024
+
+  # Longer than any entry's line.
+  @max_line 16 * 1024
+
+  # Enough to hold an entry's digest, which no other line has.
+  @mark 128
 
   @type report :: %{entries: non_neg_integer(), head: String.t(), torn_bytes: non_neg_integer()}
 
@@ -31,7 +37,7 @@ defmodule JidoCode.Tools.Security.AuditTrail do
   defp came_by(path, head, report) do
     head = String.downcase(head)
 
-    if head == report.head or there?(path, 0, head),
+    if head == report.head or there?(path, head),
       do: {:ok, report},
       else:
         {:damaged,
@@ -39,11 +45,10 @@ defmodule JidoCode.Tools.Security.AuditTrail do
          report}
   end
 
-  defp there?(path, offset, head) do
-    case read(path, offset) do
-      {:ok, [], _offset} -> false
-      {:ok, entries, offset} -> Enum.any?(entries, &(&1["digest"] == head)) or there?(path, offset, head)
-      {:error, _text} -> false
+  defp there?(path, head) do
+    case read(path, start()) do
+      {:ok, items, _place} -> Enum.any?(items, &match?(%{"digest" => ^head}, &1))
+      _unread -> false
     end
   end
 
@@ -65,43 +70,113 @@ defmodule JidoCode.Tools.Security.AuditTrail do
     [file | for(n <- 2..@writers, do: "#{Path.rootname(file, extension)}.#{n}#{extension}")]
   end
 
-  @doc "The entries from an offset on, and the offset behind the last whole line. What is not an entry is passed over."
-  @spec read(Path.t(), non_neg_integer()) :: {:ok, [map()], non_neg_integer()} | {:error, String.t()}
-  def read(path, offset), do: read(path, offset, [])
+  @typedoc """
+  Where reading goes on: in which file, and behind how many bytes and lines. The bytes before that tell a file that was cut or
+  written anew.
+  """
+  @opaque place :: %{
+            file: {integer(), integer()} | nil,
+            offset: non_neg_integer(),
+            line: pos_integer(),
+            mark: binary(),
+            # Within a line that is too long: the rest of it is passed over.
+            skip?: boolean()
+          }
 
-  defp read(path, offset, parts) do
-    case part(path, offset) do
-      {:ok, ""} -> {:ok, parts |> Enum.reverse() |> Enum.concat(), offset}
-      {:ok, lines} -> read(path, offset + byte_size(lines), [entries(lines) | parts])
-      {:error, text} -> {:error, text}
-    end
-  end
+  @typedoc "An entry, or the number of a line that is none, with its beginning."
+  @type item :: map() | {:damaged, line :: pos_integer(), binary()}
 
-  # Whole lines of a part, or of nothing.
-  defp part(path, offset) do
-    with {:ok, device} <- :file.open(path, [:read, :raw, :binary]),
-         read = :file.pread(device, offset, @part),
-         :ok = :file.close(device) do
-      case read do
-        {:ok, text} -> {:ok, whole(text)}
-        :eof -> {:ok, ""}
-        {:error, reason} -> {:error, "the file can't be read: #{:file.format_error(reason)}"}
+  @doc "The beginning of a file."
+  @spec start() :: place()
+  def start, do: %{file: nil, offset: 0, line: 1, mark: "", skip?: false}
+
+  @doc """
+  The whole lines from a place on, and the place behind them. `{:replaced, place}` when what was read is not there any more: the
+  file was truncated, or another one has its name.
+  """
+  @spec read(Path.t(), place()) :: {:ok, [item()], place()} | {:replaced, place()} | {:error, String.t()}
+  def read(path, place) do
+    with [identity] when identity != nil <- PlainFile.identities([path]),
+         {:ok, device} <- :file.open(path, [:read, :raw, :binary]) do
+      try do
+        read_open(device, place)
+      after
+        :file.close(device)
       end
     else
-      {:error, reason} -> {:error, "the file can't be read: #{:file.format_error(reason)}"}
+      [nil] -> {:error, "the file does not exist, or is not a regular file"}
+      {:error, reason} -> unreadable(reason)
     end
   end
 
-  defp whole(text) do
+  defp read_open(device, place) do
+    with {:ok, info} <- :file.read_file_info(device) do
+      %{major_device: number, inode: inode} = File.Stat.from_record(info)
+      file = {number, inode}
+
+      if place.file in [nil, file] and marked?(device, place),
+        do: parts(device, %{place | file: file}, []),
+        else: {:replaced, start()}
+    else
+      {:error, reason} -> unreadable(reason)
+    end
+  end
+
+  defp marked?(_device, %{mark: ""}), do: true
+
+  defp marked?(device, %{mark: mark, offset: offset}),
+    do: :file.pread(device, offset - byte_size(mark), byte_size(mark)) == {:ok, mark}
+
+  defp parts(device, place, found) do
+    with {:ok, text} <- :file.pread(device, place.offset, @part),
+         {items, further} when further != place <- cut(text, place) do
+      parts(device, further, [items | found])
+    else
+      {:error, reason} -> unreadable(reason)
+      _no_further -> {:ok, found |> Enum.reverse() |> Enum.concat(), place}
+    end
+  end
+
+  defp unreadable(reason), do: {:error, "the file can't be read: #{:file.format_error(reason)}"}
+
+  # The whole lines of a part.
+  defp cut(text, %{skip?: true} = place) do
+    case :binary.match(text, "\n") do
+      {at, 1} -> {[], %{behind(place, binary_part(text, 0, at + 1)) | line: place.line + 1, skip?: false}}
+      :nomatch -> {[], behind(place, text)}
+    end
+  end
+
+  defp cut(text, place) do
     case text |> :binary.matches("\n") |> List.last() do
-      {last, 1} -> binary_part(text, 0, last + 1)
-      nil -> ""
+      {last, 1} -> lines(binary_part(text, 0, last), behind(place, binary_part(text, 0, last + 1)))
+      nil when byte_size(text) < @max_line -> {[], place}
+      nil -> {[damaged(place.line, text)], %{behind(place, text) | skip?: true}}
     end
   end
 
-  defp entries(lines) do
-    for line <- String.split(lines, "\n", trim: true),
-        {:ok, %{"id" => _id, "timestamp_us" => _at} = entry} <- [JSON.decode(line)],
-        do: entry
+  defp behind(%{mark: mark} = place, text) do
+    bytes = if byte_size(text) < @mark, do: mark <> text, else: text
+    size = min(byte_size(bytes), @mark)
+    # A copy, so that the part is not kept.
+    mark = bytes |> binary_part(byte_size(bytes) - size, size) |> :binary.copy()
+    %{place | offset: place.offset + byte_size(text), mark: mark}
   end
+
+  defp lines(text, %{line: first} = place) do
+    lines = String.split(text, "\n")
+    items = for {line, number} <- Enum.with_index(lines, first), do: item(line, number)
+    {items, %{place | line: first + length(lines)}}
+  end
+
+  defp item(line, number) do
+    with true <- Native.audit_is_entry(line), {:ok, entry} <- JSON.decode(line) do
+      entry
+    else
+      _no_entry -> damaged(number, line)
+    end
+  end
+
+  defp damaged(number, line),
+    do: {:damaged, number, line |> binary_part(0, min(byte_size(line), 60)) |> :binary.copy()}
 end

@@ -45,7 +45,8 @@ defmodule JidoCode.Tools.Security.Core do
         raise ArgumentError, "config :jido_code_tools, redaction rules and fields: #{message}"
 
       {:error, {kind, message}} when kind in [:trail, :taken] ->
-        raise ArgumentError, "the audit file #{config.audit_file} can't be written: #{message}"
+        file = inspect(config.audit_file)
+        raise ArgumentError, "the audit file #{file} can't be written: #{message}"
 
       {:error, {:rate, message}} ->
         raise ArgumentError, "config :jido_code_tools, :tool_rate_limits: #{message}"

@@ -55,6 +55,7 @@ defmodule JidoCode.Tools.Security.Native do
   def audit_sync(_core), do: missing()
   def audit_file(_core), do: missing()
   def audit_verify_trail(_path, _key), do: missing()
+  def audit_is_entry(_line), do: missing()
   def audit_resize(_core, _capacity), do: missing()
   def audit_capacity(_core), do: missing()
   def audit_query(_core, _session, _limit, _order), do: missing()

@@ -49,9 +49,16 @@ fn bytes(bytes: &[u8]) -> Value {
     }
 }
 
-/// The entry of a line, or `None` where it is none: a field is missing, unknown, or of another
-/// kind.
+/// The entry of a line, or `None` where it is none: every byte must be as [`encode`] writes it, so
+/// that no two readers see different entries (JSON readers differ on a field that stands twice).
 pub(super) fn decode(line: &[u8]) -> Option<Line> {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let entry = parse(line)?;
+    let written = encode(entry.id, entry.timestamp_us, &entry.content, &entry.digest);
+    (written.strip_suffix(b"\n") == Some(line)).then_some(entry)
+}
+
+fn parse(line: &[u8]) -> Option<Line> {
     let Value::Object(mut fields) = serde_json::from_slice(line).ok()? else {
         return None;
     };
@@ -73,6 +80,70 @@ pub(super) fn decode(line: &[u8]) -> Option<Line> {
         digest: Digest::try_from(unhex(take("digest")?.as_str()?)?).ok()?,
     };
     fields.is_empty().then_some(entry)
+}
+
+/// Whether a file without a line break is the beginning of a first entry, as a writer leaves it
+/// that was killed.
+pub(super) fn begins_first(bytes: &[u8]) -> bool {
+    const NUMBER: &str = "0123456789";
+    // With what the value may begin with.
+    let fields = [
+        (r#"{"id":1,"timestamp_us":"#, NUMBER),
+        (r#","session_id":"#, r#""{"#),
+        (r#","tool":"#, r#""{"#),
+        (r#","status":"#, r#"""#),
+        (r#","duration_us":"#, NUMBER),
+        (r#","args_hash":"#, r#""n"#),
+        (r#","confinement":"#, r#""{n"#),
+        (r#","of":"#, "n0123456789"),
+        (r#","digest":"#, r#"""#),
+    ];
+    let rest = fields.into_iter().try_fold(bytes, |rest, (field, first)| {
+        let value = after(rest, field)?;
+        let fits = value
+            .first()
+            .is_none_or(|byte| first.as_bytes().contains(byte));
+        fits.then(|| after_value(value))?
+    });
+    bytes.len() < MAX_LINE && rest.and_then(|rest| after(rest, "}")) == Some(&[])
+}
+
+/// What follows a text; nothing where the bytes end within it, and `None` for another text.
+fn after<'a>(bytes: &'a [u8], text: &str) -> Option<&'a [u8]> {
+    let text = text.as_bytes();
+    if text.starts_with(bytes) {
+        Some(&[])
+    } else {
+        bytes.strip_prefix(text)
+    }
+}
+
+/// The same for any value that an entry's field has.
+fn after_value(bytes: &[u8]) -> Option<&[u8]> {
+    match bytes.first() {
+        None => Some(bytes),
+        Some(b'"') => after_text(bytes),
+        Some(b'{') => after(after_text(after(bytes, r#"{"hex":"#)?)?, "}"),
+        Some(b'n') => after(bytes, "null"),
+        Some(_) => {
+            let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit());
+            let (digits, rest) = bytes.split_at(digits.count());
+            (!digits.is_empty()).then_some(rest)
+        }
+    }
+}
+
+fn after_text(bytes: &[u8]) -> Option<&[u8]> {
+    let mut rest = after(bytes, "\"")?;
+    loop {
+        rest = match rest {
+            [] | [b'\\'] => return Some(&[]),
+            [b'\\', _, rest @ ..] => rest,
+            [b'"', rest @ ..] => return Some(rest),
+            [..=0x1f, ..] => return None,
+            [_, rest @ ..] => rest,
+        };
+    }
 }
 
 fn optional<T>(value: Value, read: impl FnOnce(Value) -> Option<T>) -> Option<Option<T>> {

@@ -43,7 +43,7 @@ use trail::Trail;
 
 pub use chain::{Anchor, ArgsHasher, Broken, BrokenKind, Verified};
 pub use trail::TrailError;
-pub use verify::{Damage, Torn, VerifiedTrail, verify_trail};
+pub use verify::{Damage, Torn, VerifiedTrail, is_entry, verify_trail};
 
 /// The largest capacity that a log may have; an entry costs about 250 bytes, and its confinement's
 /// text where it has one.

@@ -6,7 +6,8 @@
 //! written before the next one, so that the file has no gap once there is room again.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -32,11 +33,25 @@ pub enum TrailError {
     #[error("it is not a regular file")]
     NotRegular,
     /// It ends in something else than an entry.
-    #[error("it ends in something else than an entry")]
+    #[error(
+        "it is not an audit trail, since it ends in something else than an entry; \
+         name another file, or move this one away"
+    )]
     NotATrail,
+    /// Its path has a NUL character.
+    #[error("no path may contain a NUL character")]
+    Nul,
     /// It was moved or removed, or its folder was.
     #[error("it was moved or removed")]
     Moved,
+    /// Another program truncated it, or wrote to it.
+    #[error("another program changed it: it has {found} bytes, and {written} were written")]
+    Changed {
+        /// Its length.
+        found: u64,
+        /// The length of what was written to it.
+        written: u64,
+    },
     /// So many entries could not be written that some are lost.
     #[error("entries that could not be written are lost")]
     Lost,
@@ -73,6 +88,8 @@ pub(super) struct Trail {
     length: u64,
     /// Whole lines that are not in the file.
     pending: Vec<u8>,
+    /// Some of them may be, behind `length`: writing them failed, and taking them back as well.
+    torn: bool,
     lost: bool,
     each: bool,
     unsynced: bool,
@@ -86,7 +103,12 @@ impl Trail {
         chain: &Chain,
         each: bool,
     ) -> Result<(Self, Anchor), TrailError> {
+        if path.as_os_str().as_bytes().contains(&0) {
+            return Err(TrailError::Nul);
+        }
+        // Appending, so that a file that is truncated just before a line is written gets no hole.
         let flags = OFlags::RDWR
+            | OFlags::APPEND
             | OFlags::CREATE
             | OFlags::NONBLOCK
             | OFlags::NOCTTY
@@ -102,14 +124,18 @@ impl Trail {
             result => result?,
         }
         let file = File::from(file);
-        let (length, last) = last_entry(&file, stat.st_size as u64)?;
-        file.set_len(length)?;
+        let size = stat.st_size as u64;
+        let (length, last) = last_entry(&file, size)?;
+        if length != size {
+            file.set_len(length)?;
+        }
         let trail = Trail {
             place: place(&stat),
             file,
             path: path.to_owned(),
             length,
             pending: Vec::new(),
+            torn: false,
             lost: false,
             each,
             unsynced: false,
@@ -130,10 +156,12 @@ impl Trail {
 
     fn flush(&mut self) -> Result<(), TrailError> {
         self.in_place()?;
-        if let Err(error) = self.file.write_all_at(&self.pending, self.length) {
+        self.take_back()?;
+        if let Err(error) = (&self.file).write_all(&self.pending) {
             // Half a line would be in the way of whoever reads meanwhile. If not even that works,
-            // the next line is written over it.
-            let _ = self.file.set_len(self.length);
+            // it is tried again before the next line.
+            self.torn = true;
+            let _ = self.take_back();
             return Err(error.into());
         }
         self.length += self.pending.len() as u64;
@@ -142,11 +170,27 @@ impl Trail {
         Ok(())
     }
 
-    /// A file that was removed takes lines as ever, for nobody to read.
+    fn take_back(&mut self) -> Result<(), TrailError> {
+        if self.torn {
+            self.file.set_len(self.length)?;
+            self.torn = false;
+        }
+        Ok(())
+    }
+
+    /// A file that was removed takes lines as ever, for nobody to read; one that was truncated has
+    /// lost entries, which must not pass unnoticed.
     fn in_place(&self) -> Result<(), TrailError> {
-        match rustix::fs::lstat(&self.path) {
-            Ok(stat) if place(&stat) == self.place => Ok(()),
-            _ => Err(TrailError::Moved),
+        let stat = match rustix::fs::lstat(&self.path) {
+            Ok(stat) if place(&stat) == self.place => stat,
+            _ => return Err(TrailError::Moved),
+        };
+        let torn = if self.torn { self.pending.len() } else { 0 };
+        let (found, written) = (stat.st_size as u64, self.length);
+        if (written..=written + torn as u64).contains(&found) {
+            Ok(())
+        } else {
+            Err(TrailError::Changed { found, written })
         }
     }
 
@@ -171,8 +215,7 @@ fn last_entry(file: &File, size: u64) -> Result<(u64, Option<Anchor>), TrailErro
     let mut end = vec![0; window as usize];
     file.read_exact_at(&mut end, size - window)?;
     let Some(last_break) = end.iter().rposition(|&byte| byte == b'\n') else {
-        // Nothing, or the beginning of a first line.
-        return if size == window && end.first().is_none_or(|&byte| byte == b'{') {
+        return if size == window && line::begins_first(&end) {
             Ok((0, None))
         } else {
             Err(TrailError::NotATrail)

@@ -103,6 +103,12 @@ pub fn verify_trail(mut file: impl BufRead, key: &[u8; 32]) -> io::Result<Verdic
     }
 }
 
+/// Whether a line, with its line break or without, is an entry as it is written: what reads a file
+/// without its key takes no other one.
+pub fn is_entry(line: &[u8]) -> bool {
+    line.len() <= MAX_LINE && line::decode(line).is_some()
+}
+
 fn entry(
     check: &mut Check,
     chain: &Chain,

@@ -97,6 +97,32 @@ defmodule JidoCode.Tools.Doors.TrailTest do
     assert {:ok, _whole} = AuditTrail.verify(file, @key)
   end
 
+  test "a file that is truncated under the VM stops every call, and its content back lets them go on", %{
+    trail: file
+  } do
+    peer = vm!(file)
+    assert {:ok, _docs} = call(peer)
+    whole = File.read!(file)
+    # As logrotate's copytruncate does.
+    File.write!(file, "")
+    assert {:error, text} = call(peer)
+
+    assert text =~ "another program changed it: it has 0 bytes, and #{byte_size(whole)} were written"
+    assert File.read!(file) == ""
+    File.write!(file, whole)
+    assert {:ok, _docs} = call(peer)
+    assert {:ok, _whole} = AuditTrail.verify(file, @key)
+  end
+
+  test "a configured file that is no trail is left as it is", %{trail: file} do
+    for text <- [~s({"important": true}), "{" <> String.duplicate("x", 30_000)] do
+      File.write!(file, text)
+      error = catch_error(vm!(file))
+      assert inspect(error, limit: :infinity, printable_limit: :infinity) =~ "is not an audit trail"
+      assert File.read!(file) == text
+    end
+  end
+
   test "what was written is brought to the disk as often as is configured", %{trail: file} do
     peer = vm!(file, audit_file_sync: {:every, 20})
     sync = {AuditLogger, :sync, 0}
