@@ -167,7 +167,7 @@ defmodule Mix.Tasks.Jido.AuditTest do
     assert said =~ ~S(/tmp/audit\u{0}.jsonl does not exist)
     Application.put_env(:jido_code_tools, :audit_file, path)
     error = catch_error(Core.new(trail: true))
-    assert Exception.message(error) =~ ~S("/tmp/audit\0.jsonl" can't be written: no path may contain a NUL)
+    assert Exception.message(error) =~ ~S(/tmp/audit\0.jsonl can't be written: no path may contain a NUL)
   end
 
   test "--follow goes on with the new file, and says so", %{trail: file} do

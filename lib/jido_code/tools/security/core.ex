@@ -45,7 +45,7 @@ defmodule JidoCode.Tools.Security.Core do
         raise ArgumentError, "config :jido_code_tools, redaction rules and fields: #{message}"
 
       {:error, {kind, message}} when kind in [:trail, :taken] ->
-        file = inspect(config.audit_file)
+        file = String.replace(config.audit_file, <<0>>, "\\0")
         raise ArgumentError, "the audit file #{file} can't be written: #{message}"
 
       {:error, {:rate, message}} ->
