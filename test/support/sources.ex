@@ -137,4 +137,26 @@ defmodule JidoCode.Tools.Test.Sources do
     {_output, 0} = System.cmd(program, arguments, cd: root, stderr_to_stdout: true)
     :ok
   end
+
+  @doc """
+  Writes a compiled file whose debug information holds these definitions and file names, as anybody might write one. It is removed
+  when the test ends.
+  """
+  @spec forged!(Path.t(), String.t(), term(), keyword()) :: :ok
+  def forged!(root, name, definitions, files \\ []) do
+    map = %{
+      definitions: definitions,
+      attributes: [],
+      file: files[:file] || Path.join(root, "lib/store.ex"),
+      relative_file: files[:relative],
+      line: 1
+    }
+
+    chunk = :erlang.term_to_binary({:debug_info_v1, :elixir_erl, {:elixir_v1, map, []}})
+    padding = :binary.copy(<<0>>, rem(4 - rem(byte_size(chunk), 4), 4))
+    form = "BEAMDbgi" <> <<byte_size(chunk)::32>> <> chunk <> padding
+    path = Path.join(ebin(root), "Elixir.#{name}.beam")
+    File.write!(path, "FOR1" <> <<byte_size(form)::32>> <> form)
+    ExUnit.Callbacks.on_exit(fn -> File.rm(path) end)
+  end
 end

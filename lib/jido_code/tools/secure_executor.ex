@@ -372,7 +372,12 @@ defmodule JidoCode.Tools.SecureExecutor do
   end
 
   defp settle({:error, {:killed, _limit} = reason}, call, _timeout) do
-    decide(call, :crashed, reason, "#{call.name} was stopped: it used more memory than a tool may")
+    decide(
+      call,
+      :crashed,
+      reason,
+      "#{call.name} was killed, which happens when it uses more memory than a tool may"
+    )
   end
 
   defp settle({:error, {:crashed, reason}}, call, _timeout) do

@@ -70,7 +70,8 @@ defmodule JidoCode.Tools.SecureExecutorTest do
             {fn _ -> throw({:a, 1}) end, :crashed, "test_tool crashed: it threw {:a, 1}"},
             {fn _ -> exit(:tired) end, :crashed, "test_tool crashed: it exited with :tired"},
             {fn _ -> :nonsense end, :crashed, "it returned neither {:ok, _} nor {:error, _}, but: :nonsense"},
-            {fn _ -> Process.exit(self(), :kill) end, :crashed, "used more memory than a tool may"},
+            {fn _ -> Process.exit(self(), :kill) end, :crashed,
+             "was killed, which happens when it uses more memory than a tool may"},
             {fn _ -> spawn_link(fn -> exit(:peer) end) && Process.sleep(:infinity) end, :crashed,
              "its process ended with :peer"}
           ] do

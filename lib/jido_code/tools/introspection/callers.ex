@@ -96,7 +96,11 @@ defmodule JidoCode.Tools.Introspection.Callers do
         :passed_over
       else
         with {:ok, info} <- DebugInfo.read(name, chunks),
-             do: {:ok, %{info: slim(info), beam: file, uses: wanted(info, name, reference)}}
+             {:ok, uses} <- DebugInfo.formed(fn -> {:ok, wanted(info, name, reference)} end) do
+          {:ok, %{info: slim(info), beam: file, uses: uses}}
+        else
+          {:error, _unreadable} -> :unread
+        end
       end
     else
       _unreadable -> :unread
@@ -193,8 +197,10 @@ defmodule JidoCode.Tools.Introspection.Callers do
   end
 
   @doc "What a definition, or a whole module, uses."
-  @spec used(DebugInfo.t(), Reference.t()) :: [Uses.t()]
-  def used(info, reference) do
+  @spec used(DebugInfo.t(), Reference.t()) :: {:ok, [Uses.t()]} | {:error, :malformed}
+  def used(info, reference), do: DebugInfo.formed(fn -> {:ok, used_by(info, reference)} end)
+
+  defp used_by(info, reference) do
     target = target(reference)
 
     for use <- Uses.all(info, target.module),

@@ -16,6 +16,7 @@ defmodule JidoCode.Tools.Introspection.Compiled do
       {:ok, %{info: info, beam: path}}
     else
       {:error, :no_debug_info} -> {:error, stripped(name)}
+      {:error, :malformed} -> {:error, malformed(name)}
       :error -> {:error, missing(name)}
     end
   end
@@ -23,6 +24,12 @@ defmodule JidoCode.Tools.Introspection.Compiled do
   defp stripped(name) do
     "#{Reference.show_module(name)} was compiled without debug information, as releases are: its lines and calls are not known. " <>
       "grep_search finds it by its name"
+  end
+
+  @doc "The error for a module whose debug information has another form than a compiler gives it."
+  @spec malformed(String.t()) :: String.t()
+  def malformed(name) do
+    "The compiled file of #{Reference.show_module(name)} is malformed: its debug information can't be read. Compile the module again"
   end
 
   defp missing(name) do

@@ -56,16 +56,29 @@ defmodule JidoCode.Tools.Introspection.DebugInfo do
           types: [type()]
         }
 
-  @doc "What the chunks of a module's file say; `module` is its name. An error when it was compiled without debug information."
-  @spec read(String.t(), BeamFile.chunks()) :: {:ok, t()} | {:error, :no_debug_info}
+  @doc """
+  What the chunks of a module's file say; `module` is its name. An error when it was compiled without debug information, or when
+  what stands in its place can't be read.
+  """
+  @spec read(String.t(), BeamFile.chunks()) :: {:ok, t()} | {:error, :no_debug_info | :malformed}
   def read(module, chunks) do
     with {:ok, body} <- body(chunks),
          {:ok, {:debug_info_v1, backend, data}} <- ExternalTerm.decode(body),
-         {:ok, info} <- info(backend, data) do
+         {:ok, info} <- formed(fn -> info(backend, data) end) do
       {:ok, %{info | module: module, source: source(chunks) || info.source}}
     else
+      {:error, :malformed} -> {:error, :malformed}
       _other -> {:error, :no_debug_info}
     end
+  end
+
+  @doc "What `fun` makes of debug information, or an error where that has not the form that a compiler gives it, as with improper lists."
+  @spec formed((() -> result)) :: result | {:error, :malformed} when result: term()
+  def formed(fun) do
+    fun.()
+  rescue
+    _unformed in [ArgumentError, FunctionClauseError, CaseClauseError, Protocol.UndefinedError] ->
+      {:error, :malformed}
   end
 
   @doc "Its bytes, unpacked: whoever looks for a name finds it in them as it is written."

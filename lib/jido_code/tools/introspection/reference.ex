@@ -4,6 +4,7 @@ defmodule JidoCode.Tools.Introspection.Reference do
   # `GenServer.c:init/1`, `t:Enum.t/0`, `%Shop.Cart{}`. Texts only: no atom is made, none need exist.
 
   alias JidoCode.Tools.Introspection.Names
+  alias JidoCode.Tools.Visible
 
   @max_bytes 600
 
@@ -99,13 +100,13 @@ defmodule JidoCode.Tools.Introspection.Reference do
   def show(reference) do
     arity = if reference.arity, do: "/#{reference.arity}", else: ""
     prefix = %{callback: "c:", type: "t:"}[reference.kind] || ""
-    prefix <> show_module(reference.module) <> "." <> reference.name <> arity
+    prefix <> show_module(reference.module) <> "." <> Visible.escape(reference.name) <> arity
   end
 
   @doc "A module's name as it is written."
   @spec show_module(String.t()) :: String.t()
-  def show_module("Elixir." <> name), do: name
-  def show_module(name), do: ":" <> name
+  def show_module("Elixir." <> name), do: Visible.escape(name)
+  def show_module(name), do: ":" <> Visible.escape(name)
 
   @doc "Whether a function of the node is meant. Atoms of the node are compared, so that a list of many is gone through fast."
   @spec matcher(t(), node()) :: (mfa() -> boolean())

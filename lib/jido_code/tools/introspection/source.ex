@@ -6,7 +6,7 @@ defmodule JidoCode.Tools.Introspection.Source do
   # project, its dependencies and the toolchain are read, whatever links stand in between.
 
   alias JidoCode.Tools.Introspection.DebugInfo
-  alias JidoCode.Tools.{PlainFile, Workspace}
+  alias JidoCode.Tools.{PlainFile, Visible, Workspace}
   alias JidoCode.Tools.Project.Places
 
   @max_bytes 4_000_000
@@ -26,7 +26,9 @@ defmodule JidoCode.Tools.Introspection.Source do
   def find(info, file, beam, root) do
     candidates = candidates(info, file, Path.dirname(Path.dirname(beam)))
     found = Enum.find_value(candidates, &read(&1, root))
-    found || %__MODULE__{shown: shown(file || info.relative || info.source || "?", beam), lines: nil}
+
+    found ||
+      %__MODULE__{shown: Visible.escape(shown(file || info.relative || info.source || "?", beam)), lines: nil}
   end
 
   # Where it was compiled, and where it is installed.
@@ -56,7 +58,7 @@ defmodule JidoCode.Tools.Introspection.Source do
          {:ok, content, _identity} <- PlainFile.read(resolved.absolute, @max_bytes),
          true <- String.valid?(content) do
       shown = if folder == root, do: resolved.relative, else: resolved.absolute
-      %__MODULE__{shown: shown, lines: content |> String.split(~r/\r?\n/) |> List.to_tuple()}
+      %__MODULE__{shown: Visible.escape(shown), lines: content |> String.split(~r/\r?\n/) |> List.to_tuple()}
     else
       _not_here -> nil
     end

@@ -16,7 +16,8 @@ defmodule JidoCode.Tools.Introspection.Uses do
   #
   # Names are compared as the file has them; see `JidoCode.Tools.Introspection.DebugInfo`.
 
-  alias JidoCode.Tools.Introspection.{DebugInfo, ExternalTerm}
+  alias JidoCode.Tools.Introspection.{DebugInfo, ExternalTerm, Reference}
+  alias JidoCode.Tools.Visible
 
   @type kind :: :call | :capture | :apply | :message | :struct | :type | :macro | :implements | :refers
 
@@ -292,13 +293,9 @@ defmodule JidoCode.Tools.Introspection.Uses do
   @doc "A use as it would be written: `Cart.add/2`, `Cart`."
   @spec show(t()) :: String.t()
   def show(%{module: module, name: nil}), do: show_module(module)
-  def show(%{name: name, arity: nil} = use), do: "#{show_module(use.module)}.#{ExternalTerm.name(name)}"
-  def show(use), do: "#{show_module(use.module)}.#{ExternalTerm.name(use.name)}/#{use.arity}"
+  def show(%{name: name, arity: nil} = use), do: "#{show_module(use.module)}.#{show_name(name)}"
+  def show(use), do: "#{show_module(use.module)}.#{show_name(use.name)}/#{use.arity}"
 
-  defp show_module(module) do
-    case ExternalTerm.name(module) do
-      "Elixir." <> name -> name
-      name -> ":#{name}"
-    end
-  end
+  defp show_module(module), do: module |> ExternalTerm.name() |> to_string() |> Reference.show_module()
+  defp show_name(name), do: name |> ExternalTerm.name() |> to_string() |> Visible.escape()
 end

@@ -12,7 +12,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallers do
 
   alias JidoCode.Tools.Introspection.{Bounded, Callers, Compiled, ExternalTerm, Reference, Source, Uses}
 
-  alias JidoCode.Tools.{Answers, Operation, Shortened, Workspace}
+  alias JidoCode.Tools.{Answers, Operation, Shortened, Visible, Workspace}
 
   @search_ms 8_000
   @timeout_ms 10_000
@@ -97,8 +97,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallers do
   end
 
   defp look(%{"direction" => "calls"} = args, reference, root) do
-    with {:ok, %{info: info} = compiled} <- Compiled.read(reference.module) do
-      used = Callers.used(info, reference)
+    with {:ok, %{info: info} = compiled} <- Compiled.read(reference.module),
+         {:ok, used} <- Callers.used(info, reference) do
       found = Map.put(compiled, :uses, used)
       {uses, _sources} = show(found, &Map.put(&1, "what", Uses.show(&2)), root, %{})
 
@@ -107,6 +107,9 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallers do
           {:error,
            "#{Reference.show(reference)} is not defined in #{Reference.show_module(reference.module)}"},
         else: {:ok, answer(uses, 1, args, [])}
+    else
+      {:error, :malformed} -> {:error, Compiled.malformed(reference.module)}
+      error -> error
     end
   end
 
@@ -181,7 +184,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallers do
   defp from(info, nil), do: Reference.show_module(info.module)
 
   defp from(info, {name, arity}),
-    do: "#{Reference.show_module(info.module)}.#{ExternalTerm.name(name)}/#{arity}"
+    do: Visible.escape("#{Reference.show_module(info.module)}.#{ExternalTerm.name(name)}/#{arity}")
 
   # The project's own first, then its dependencies, then what lies elsewhere.
   defp order(%{"file" => file} = use), do: {distance(file), file, use["line"]}
@@ -236,7 +239,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallers do
   defp unread(names) do
     {shown, rest} = names |> Enum.reverse() |> Enum.split(@max_unread)
 
-    "Not searched, for lack of debug information: #{Enum.map_join(shown, ", ", &Reference.show_module/1)}" <>
+    "Not searched, for lack of debug information that can be read: #{Enum.map_join(shown, ", ", &Reference.show_module/1)}" <>
       if(rest == [], do: ".", else: " and #{length(rest)} more.")
   end
 end

@@ -26,7 +26,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ListProcesses do
     Sketch
   }
 
-  alias JidoCode.Tools.{Answers, Operation}
+  alias JidoCode.Tools.{Answers, Operation, Shortened, Visible}
 
   @sorts %{
     "memory" => :memory,
@@ -44,6 +44,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ListProcesses do
   @heap_words 24_000_000
 
   @max_others 3
+  @max_shown 100
 
   @impl true
   def definition do
@@ -190,15 +191,18 @@ defmodule JidoCode.Tools.Handlers.Elixir.ListProcesses do
          master when is_pid(master) <- At.call(node, :application_controller, :get_master, [application]) do
       {:ok, {[:group_leader], fn _pid, info -> info[:group_leader] == master end}}
     else
-      _none -> {:error, "Application not found: #{text} does not run there, or has no processes of its own"}
+      _none ->
+        {:error, "Application not found: #{shown(text)} does not run there, or has no processes of its own"}
     end
   end
+
+  defp shown(text), do: text |> Visible.escape() |> Shortened.label(@max_shown)
 
   defp module(nil, _node), do: {:ok, nil}
 
   defp module(text, node) do
     case Names.atoms(text, node) do
-      [] -> {:error, "Module not found: nothing there is called #{text}"}
+      [] -> {:error, "Module not found: nothing there is called #{shown(text)}"}
       modules -> {:ok, {[:initial_call, :current_function], fn pid, info -> runs?(pid, info, modules) end}}
     end
   end

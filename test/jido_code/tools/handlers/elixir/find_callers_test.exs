@@ -172,4 +172,24 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallersTest do
     assert String.length(text) < 30_000
     assert text =~ ~r/^\d+: [\w.]+\/\d call  /m
   end
+
+  test "a compiled file of another form than a compiler's costs only itself, and is named", %{root: root} do
+    # What its functions are made of is looked at later than what it defines. The names as texts are enough for it to be looked at,
+    # and make no atoms.
+    names = "Elixir.QSrc.Store qsrc_sum"
+    call = {{:., [], [:lists, :sum]}, [line: 1], [names | :improper]}
+    inside = [{{:f, 0}, :def, [line: 1], [{[line: 1], [], [], call}]}]
+    outside = [{{:f, 0}, :def, [{:line, 1} | :improper], [{[line: 1], [], [], names}]}]
+
+    for definitions <- [inside, outside, [{{:f, 0}, :def, [], []} | names]] do
+      Sources.forged!(root, "QSrc.Forged", definitions)
+      args = %{"reference" => "QSrc.Forged", "direction" => "calls"}
+      assert {:error, message} = FindCallers.execute(args, %{project_root: root})
+      assert message =~ "The compiled file of QSrc.Forged is malformed"
+    end
+
+    args = %{"reference" => "QSrc.Store.qsrc_sum/1"}
+    assert {:ok, %{"uses" => [_ | _], "note" => note}} = FindCallers.execute(args, %{project_root: root})
+    assert note =~ "Not searched" and note =~ "QSrc.Forged"
+  end
 end

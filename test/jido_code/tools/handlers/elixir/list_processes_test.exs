@@ -123,6 +123,15 @@ defmodule JidoCode.Tools.Handlers.Elixir.ListProcessesTest do
              ListProcesses.execute(%{"application" => "no_such_app"}, @scope)
 
     assert {:error, "Module not found" <> _} = ListProcesses.execute(%{"module" => "No.Such.Module9"}, @scope)
+
+    for key <- ["application", "module"] do
+      given = "zzz\n\e[1m\u202E" <> String.duplicate("z", 300)
+      assert {:error, message} = ListProcesses.execute(%{key => given}, @scope)
+      assert message =~ "zzz\\n\\u{1B}[1m\\u{202E}zzz"
+      refute message =~ ~r/[\n\e\x{202E}]/u
+      assert String.length(message) < 250
+    end
+
     assert {:error, "Invalid waits_in" <> _} = ListProcesses.execute(%{"waits_in" => "a b"}, @scope)
 
     assert %{"processes" => [], "note" => "No process matches."} =

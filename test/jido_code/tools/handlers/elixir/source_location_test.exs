@@ -134,4 +134,37 @@ defmodule JidoCode.Tools.Handlers.Elixir.SourceLocationTest do
     assert "lib/store.ex:15 def qsrc_sum/1\n15:   def qsrc_sum([]), do: 0\n" <> _ =
              Answers.text("get_source_location", result)
   end
+
+  test "a compiled file of another form than a compiler's is named as malformed", %{root: root} do
+    sound = {{:f, 0}, :def, [line: 1], [{[line: 1], [], [], :ok}]}
+
+    for definitions <- [
+          [sound | :improper],
+          [{{:f, 0}, :def, [{:line, 1} | :improper], [{[line: 1], [], [], :ok}]}],
+          [{{:f, 0}, :def, [line: 1], [{[line: 1], [], [], :ok} | :improper]}],
+          [{{:f, 0}, :def, [:no_pair | :improper], []}]
+        ] do
+      Sources.forged!(root, "QSrc.Forged", definitions)
+
+      for reference <- ["QSrc.Forged", "QSrc.Forged.f/0"] do
+        assert {:error, message} = find(reference, root)
+        assert message =~ "The compiled file of QSrc.Forged is malformed"
+      end
+    end
+
+    assert {[_found], _} = found!("QSrc.Store.qsrc_sum/1", root)
+  end
+
+  test "nothing in names of files and functions hides, or moves a terminal's cursor", %{root: root} do
+    definitions = [{{:"f\e[2J\n", 0}, :def, [line: 1], [{[line: 1], [], [], :ok}]}]
+    Sources.forged!(root, "QSrc.Hiding", definitions, file: "/nowhere/x\e[2Jx\n.ex")
+
+    assert {[location], %{"definitions" => [outline]}} = found!("QSrc.Hiding", root)
+    assert location["file"] =~ "x\\u{1B}[2Jx\\n.ex"
+    assert outline == "1: def f\\u{1B}[2J\\n/0"
+
+    assert {:error, message} = find("QSrc.Hiding.g\e[2J/0", root)
+    assert message =~ "g\\u{1B}[2J/0 is not defined"
+    refute message =~ "\e"
+  end
 end
