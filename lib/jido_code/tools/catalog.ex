@@ -12,9 +12,6 @@ defmodule JidoCode.Tools.Catalog do
 
   alias JidoCode.Tools.{Config, Definition}
 
-  # In the order of their events' families, and by name.
-  @families [:elixir, :search, :shell]
-
   @doc "All tools in the form that a host's own structures take, in a stable order."
   @spec all() :: [map()]
   def all, do: Enum.map(definitions(), &Definition.for_host/1)
@@ -67,7 +64,8 @@ defmodule JidoCode.Tools.Catalog do
 
   # A tool without an event stands behind those that have one: an atom sorts behind numbers.
   defp family(nil), do: nil
-  defp family({family, _operation}), do: Enum.find_index(@families, &(&1 == family))
+
+  defp family({family, _operation}), do: Enum.find_index(Definition.families(), &(&1 == family))
 
   @doc false
   # The project's.

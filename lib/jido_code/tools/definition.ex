@@ -42,7 +42,7 @@ defmodule JidoCode.Tools.Definition do
   `:idempotent` and `:open_world` to booleans.
   """
 
-  alias JidoCode.Tools.{Arguments, Shortened, Telemetry, Tier, Visible}
+  alias JidoCode.Tools.{Arguments, Shortened, Tier, Visible}
   alias JidoCode.Tools.Behaviours.SecureHandler
   alias JidoCode.Tools.Introspection.Bounded
 
@@ -88,6 +88,9 @@ defmodule JidoCode.Tools.Definition do
 
   # What a definition/0 may take, which only writes down what is known.
   @limit_ms 5_000
+
+  # What `JidoCode.Tools.Telemetry` has fields for.
+  @families [:elixir, :search, :shell]
 
   @max_description 4_000
   @max_title 100
@@ -147,6 +150,11 @@ defmodule JidoCode.Tools.Definition do
   @doc "The parameter that says how long a call may take; nil when the tool has none."
   @spec time(map()) :: map() | nil
   def time(definition), do: Enum.find(definition.parameters, &(&1.name == "timeout"))
+
+  @doc false
+  # Of tools' events, in the order in which tools are listed.
+  @spec families() :: [atom()]
+  def families, do: @families
 
   @doc false
   # {default, maximum, whether the handler keeps the time itself}
@@ -300,8 +308,7 @@ defmodule JidoCode.Tools.Definition do
           {:limits, optional(&line?(&1, @max_line)), line(@max_line)},
           {:label, &label?/1,
            "{:argument, the name of a parameter} or a line of up to #{@max_title} characters"},
-          {:event, optional(&event?/1),
-           "{family, operation}: a family of #{inspect(Telemetry.families())} and an atom"},
+          {:event, optional(&event?/1), "{family, operation}: a family of #{inspect(@families)} and an atom"},
           {:at_node, &(&1 in [true, false, :files, :compiled]), "true, false, :files or :compiled"},
           {:launcher?, &is_boolean/1, "true or false"}
         ],
@@ -349,7 +356,7 @@ defmodule JidoCode.Tools.Definition do
   defp label?({:argument, name}), do: is_binary(name)
   defp label?(label), do: label == "" or line?(label, @max_title)
 
-  defp event?({family, operation}), do: family in Telemetry.families() and is_atom(operation)
+  defp event?({family, operation}), do: family in @families and is_atom(operation)
   defp event?(_other), do: false
 
   defp hints?(hints) when hints in [:looks, :runs], do: true

@@ -83,8 +83,4 @@ defmodule JidoCode.Tools.Telemetry do
       {[:jido_code, family, operation], Map.fetch!(@families, family)}
     end
   end
-
-  @doc "The families that a tool's event can be of."
-  @spec families() :: [atom()]
-  def families, do: Map.keys(@families)
 end
