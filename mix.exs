@@ -16,6 +16,8 @@ defmodule JidoCodeTools.MixProject do
       # No Hex package: the library builds where Hex is not installed.
       deps: [],
       aliases: aliases(),
+      # Tests read the documentation of modules that they compile; newer versions of Mix leave it out for speed.
+      test_elixirc_options: [docs: true, debug_info: true],
       test_coverage: [
         # The tests that need modules as they were built (`as_built`) run apart, and are not counted.
         summary: [threshold: 87],

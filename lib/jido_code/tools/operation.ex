@@ -25,7 +25,7 @@ defmodule JidoCode.Tools.Operation do
   exits becomes an error: a handler must be safe under an executor that is linked to it.
   """
 
-  alias JidoCode.Tools.{Arguments, Definition, ProjectVM, Remote, Shortened, Telemetry}
+  alias JidoCode.Tools.{Arguments, Definition, ProjectVM, Remote, Shortened, Telemetry, Visible}
 
   # Labels come from the model and go to whoever listens.
   @max_label 100
@@ -66,7 +66,7 @@ defmodule JidoCode.Tools.Operation do
       label = label(spec.label, checked)
       outcome = spec |> at(context, work) |> attempt(checked, context)
       emit(spec.event, started, label, context, outcome)
-      outcome |> answer(label, spec) |> noted(Arguments.cuts(spec.definition, args))
+      outcome |> answer(label, spec) |> visible() |> noted(Arguments.cuts(spec.definition, args))
     end
   end
 
@@ -75,6 +75,10 @@ defmodule JidoCode.Tools.Operation do
   end
 
   defp noted(answer, _cuts), do: answer
+
+  # A refusal quotes the arguments, which may hold what moves a terminal's cursor or turns round what is read.
+  defp visible({:error, text}), do: {:error, Visible.lines(text)}
+  defp visible(answer), do: answer
 
   @doc """
   Emits an operation's event, if it has one. `started` is `System.monotonic_time/0` in native units.

@@ -12,9 +12,20 @@ defmodule JidoCode.Tools.Visible do
       "<<255>>"
   """
   @spec escape(binary()) :: String.t()
-  def escape(text) do
+  def escape(text), do: replace(text, ~r/[\p{C}\p{Z}](?<! )/u)
+
+  @doc """
+  The text with its line breaks and tabs as they are, and what else can't be seen as its number.
+
+      iex> JidoCode.Tools.Visible.lines("Not found: a\\e[2J\\nb")
+      "Not found: a\\\\u{1B}[2J\\nb"
+  """
+  @spec lines(binary()) :: String.t()
+  def lines(text), do: replace(text, ~r/[\p{C}\p{Z}](?<![ \n\t])/u)
+
+  defp replace(text, hidden) do
     if String.valid?(text),
-      do: String.replace(text, ~r/[\p{C}\p{Z}](?<! )/u, &escaped/1),
+      do: String.replace(text, hidden, &escaped/1),
       else: inspect(text, printable_limit: 300)
   end
 

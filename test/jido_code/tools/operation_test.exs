@@ -52,6 +52,13 @@ defmodule JidoCode.Tools.OperationTest do
     end
   end
 
+  test "what a refusal quotes can be seen, and keeps its lines" do
+    quoted = fn %{"task" => task}, _ -> {:error, "Not found: #{task}"} end
+
+    assert run(:elixir, :mix_task, quoted, %{"task" => "a\e[2Jb\u202Ec\n\td"}) ==
+             {:error, "Not found: a\\u{1B}[2Jb\\u{202E}c\n\td"}
+  end
+
   test "work without an event is done and answered like any other" do
     spec = %{definition: @definition, event: nil, label: ""}
 
