@@ -259,6 +259,10 @@ defmodule JidoCode.Tools.GoldenAnswersTest do
 
   test "test runs and commands", %{root: root} do
     golden("run_exunit.green", answer("run_exunit", %{"path" => "test/green_test.exs"}, root))
+    # A line of one test: of two, either may be the slower one.
+    line = MixProject.line(root, "test/green_test.exs", "is zero")
+    slowest = %{"path" => "test/green_test.exs", "line" => line, "slowest" => 5}
+    golden("run_exunit.slowest", answer("run_exunit", slowest, root))
     line = MixProject.line(root, "test/red_test.exs", "%{sum: 4}")
     golden("run_exunit.red", answer("run_exunit", %{"path" => "test/red_test.exs", "line" => line}, root))
     golden("run_exunit.refused", answer("run_exunit", %{"path" => "lib/sample.ex"}, root))

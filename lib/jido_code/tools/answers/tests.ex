@@ -3,12 +3,15 @@ defmodule JidoCode.Tools.Answers.Tests do
   # A test run as a person wants it: one line when all is well, else each failure as ExUnit shows it, with its logs. What tests printed
   # themselves follows.
 
-  import JidoCode.Tools.Answers.Words, only: [count: 2, indented: 2, labelled: 2, paragraphs: 1]
+  import JidoCode.Tools.Answers.Words, only: [count: 2, facts: 1, indented: 2, labelled: 2, paragraphs: 1]
 
   alias JidoCode.Tools.Shortened
 
   # Of what a run printed besides; a failure says more.
   @max_printed 4_000
+
+  # Of a test in a list, which is read for its first words.
+  @max_name 150
 
   # Mix's own words on the way to the tests.
   @progress ~r/\A(?:==> \S+|Compiling \d+ files? \(\.\w+\)|Generated \S+ app)\z/
@@ -40,6 +43,7 @@ defmodule JidoCode.Tools.Answers.Tests do
         Enum.map(report["failures"], &failure/1) ++
         Enum.map(report["running"] || [], &running/1) ++
         [
+          slowest(report["timing"] || %{}),
           labelled("printed", (report["output"] || "") |> printed() |> ending()),
           labelled("stderr", ending(report["stderr"])),
           if(report["passed"], do: report["note"])
@@ -53,9 +57,10 @@ defmodule JidoCode.Tools.Answers.Tests do
           summary[kind] not in [0, nil],
           do: ", #{summary[kind]} #{kind}"
 
-    facts = Enum.reject([seconds(timing["total_seconds"]), seed(timing["seed"])], &is_nil/1)
-    facts = if facts == [], do: "", else: " (#{Enum.join(facts, ", ")})"
-    "#{count(summary["total"], "test")}, #{count(summary["failed"], "failure")}#{others}#{facts}"
+    facts = facts([seconds(timing["total_seconds"]), seed(timing["seed"])])
+
+    "#{count(summary["total"], "test")}, #{count(summary["failed"], "failure")}#{others}" <>
+      if(facts, do: " (#{facts})", else: "")
   end
 
   defp seconds(nil), do: nil
@@ -84,6 +89,27 @@ defmodule JidoCode.Tools.Answers.Tests do
 
   defp running(test),
     do: "was running: test #{test["test"]} (#{test["module"]}) #{test["file"]}:#{test["line"]}"
+
+  # Only who asks for it wants to know.
+  defp slowest(%{"asked" => _asked, "slowest" => [_ | _] = tests} = timing) do
+    of_all =
+      facts([
+        timing["async_seconds"] && "#{timing["async_seconds"]} s in async modules",
+        timing["load_seconds"] && "#{timing["load_seconds"]} s to load them before"
+      ])
+
+    labelled(
+      "slowest #{count(length(tests), "test")}" <> if(of_all, do: " (#{of_all})", else: ""),
+      Enum.map_join(tests, "\n", &slow/1)
+    )
+  end
+
+  defp slowest(_timing), do: nil
+
+  defp slow(test) do
+    name = Shortened.label("#{test["test"]} (#{test["module"]})", @max_name)
+    "  #{test["seconds"]} s  test #{name} #{test["file"]}:#{test["line"]}"
+  end
 
   # The end of a long one: it is nearer to what went wrong.
   defp ending(nil), do: nil

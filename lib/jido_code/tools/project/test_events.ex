@@ -27,7 +27,8 @@ defmodule JidoCode.Tools.Project.TestEvents do
         }
 
   @statuses ~w(passed failed skipped excluded invalid)
-  @slowest 5
+  # Kept of a run; whoever shows them takes as many as are wanted.
+  @slowest 100
 
   @doc "A run that reported nothing."
   @spec none() :: t()
@@ -203,7 +204,7 @@ defmodule JidoCode.Tools.Project.TestEvents do
     test = event |> Map.take(~w(test module file line)) |> Map.put("time_us", event["time_us"])
     # A few at a time, so that a run of many thousand tests costs no more than its slowest.
     done = [test | run.done]
-    %{run | done: if(length(done) > 200, do: slowest(done), else: done)}
+    %{run | done: if(length(done) > 2 * @slowest, do: slowest(done), else: done)}
   end
 
   defp failed(run, event) do

@@ -9,7 +9,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
   #   * `"summary"` - `total`, `passed`, `failed`, `skipped`, `excluded`, `invalid`; null when no test started
   #   * `"failures"` - for each: `test`, `module`, `file`, `line`, `kind`, `message`, `diff`, `stacktrace`; `details` as ExUnit shows it,
   #     and `logs` that were captured
-  #   * `"timing"` - `total_seconds`, `async_seconds`, `load_seconds`, `seed`, and the `slowest` tests
+  #   * `"timing"` - `total_seconds`, `async_seconds`, `load_seconds`, `seed`, and the `slowest` tests: as many as were asked for,
+  #     which `asked` then says, or five
   #   * `"running"` - the tests that were running when time ran out
   #   * `"output"`, `"stderr"`, `"exit_code"`, `"confinement"` - as in `mix_task`: what Mix and the tests themselves printed, not
   #     ExUnit's report
@@ -30,6 +31,10 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
 
   @default_timeout 120_000
   @max_timeout 300_000
+
+  # Names of tests take the room that failures need.
+  @slowest 5
+  @max_slowest 100
 
   # Failures tell more than the output around them, so they get the larger part of the 30,000 characters.
   @keep [stdout: {3_000, 6_000}, stderr: {1_500, 1_500}]
@@ -110,6 +115,17 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
           description: "Run tests one after the other without ExUnit's own timeouts (slower)."
         },
         %{
+          name: "slowest",
+          type: :integer,
+          required: false,
+          minimum: 1,
+          maximum: @max_slowest,
+          beyond: :cut,
+          refusal: "slowest must be 1 or more",
+          description:
+            "Show the times of the run and this many of its slowest tests (1 to #{@max_slowest}), slowest first."
+        },
+        %{
           name: "timeout",
           type: :integer,
           required: false,
@@ -161,7 +177,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
 
       formatter = ~w(--formatter JidoCode.Tools.ExUnitFormatter)
       result = Project.Mix.run(root, ["test" | path ++ options] ++ formatter, context, settings)
-      answer(result, events(result, ends_at), deadline.timeout)
+      answer(result, events(result, ends_at), args["slowest"], deadline.timeout)
     end
   end
 
@@ -244,7 +260,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
 
   defp umbrella?(path), do: match?(["apps", _app, "test" | _rest], Path.split(path))
 
-  defp answer({:ok, %Result{} = result}, events, timeout) do
+  defp answer({:ok, %Result{} = result}, events, asked, timeout) do
     {failures, left_out} = bounded(events.failures)
     passed? = passed?(result, events)
 
@@ -253,7 +269,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
         "passed" => passed?,
         "summary" => if(events.started?, do: events.summary),
         "failures" => failures,
-        "timing" => timing(events),
+        "timing" => timing(events, asked),
         "running" => if(passed?, do: [], else: events.running)
       })
 
@@ -262,7 +278,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
     {if(result.status == :timeout, do: :timeout, else: :ok), report}
   end
 
-  defp answer({:error, reason}, _events, _timeout), do: {:error, Command.explain(reason)}
+  defp answer({:error, reason}, _events, _asked, _timeout), do: {:error, Command.explain(reason)}
 
   # What stops accidents and cheap fakes. A test runs in the VM that tells of it: one that means to lie can.
   defp passed?(result, events) do
@@ -299,21 +315,26 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
     ])
   end
 
-  defp timing(%{timing: nil} = events),
-    do: if(events.started?, do: %{"seed" => events.seed, "slowest" => slowest(events)})
+  defp timing(%{started?: false}, _asked), do: nil
 
-  defp timing(%{timing: timing} = events) do
+  defp timing(%{timing: timing} = events, asked) do
+    Map.merge(times(timing), %{"seed" => events.seed, "slowest" => slowest(events, asked || @slowest)})
+    |> Map.merge(if asked, do: %{"asked" => asked}, else: %{})
+  end
+
+  # Known when a suite came to its end.
+  defp times(nil), do: %{}
+
+  defp times(timing) do
     %{
       "total_seconds" => seconds(timing["run_us"]),
       "async_seconds" => seconds(timing["async_us"]),
-      "load_seconds" => seconds(timing["load_us"]),
-      "seed" => events.seed,
-      "slowest" => slowest(events)
+      "load_seconds" => seconds(timing["load_us"])
     }
   end
 
-  defp slowest(events) do
-    for test <- events.slowest do
+  defp slowest(events, count) do
+    for test <- Enum.take(events.slowest, count) do
       test |> Map.delete("time_us") |> Map.put("seconds", seconds(test["time_us"]))
     end
   end

@@ -10,7 +10,10 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunitTest do
   # The tests of this module take turns, so that one project serves them all.
   setup_all do
     root = MixProject.new!()
-    %{root: root, context: %{project_root: root, session_id: "tests"}}
+    context = %{project_root: root, session_id: "tests"}
+    # What Mix says of compiling is said here, whichever test runs first.
+    {:ok, _result} = RunExunit.execute(%{"path" => "test/green_test.exs"}, context)
+    %{root: root, context: context}
   end
 
   defp run!(context, args) do
@@ -98,11 +101,32 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunitTest do
       assert %{"total" => 5, "passed" => 2, "skipped" => 1, "excluded" => 2} = result["summary"]
       # ExUnit's own report is not among what was printed.
       assert result["output"] == ""
+      # Which were slow stands in the text only when it was asked for.
+      assert length(result["timing"]["slowest"]) == 2
 
       assert Answers.text("run_exunit", result) =~
                ~r/\A5 tests, 0 failures, 1 skipped, 2 excluded \([\d.]+ s, seed \d+\)\n\z/
 
       refute Map.has_key?(result, "note")
+    end
+
+    test "with as many of its slowest tests as are asked for", %{context: context} do
+      result = run!(context, %{"path" => "test/red_test.exs", "slowest" => 3})
+
+      assert [%{"seconds" => first}, %{"seconds" => second}, %{"seconds" => third}] =
+               result["timing"]["slowest"]
+
+      assert first >= second and second >= third
+
+      text = Answers.text("run_exunit", result)
+      assert [_all, lines] = Regex.run(~r/^slowest 3 tests(?: \([^)]+\))?:\n((?:  .*\n){3})printed:/m, text)
+
+      for line <- String.split(lines, "\n", trim: true),
+          do: assert(line =~ ~r/\A  [\d.]+ s  test [a-z ]+ \(Sample.RedTest\) test\/red_test.exs:\d+\z/, line)
+
+      result = run!(context, %{"path" => "test/green_test.exs", "slowest" => 1_000})
+      assert length(result["timing"]["slowest"]) == 2
+      assert result["note"] == "More than allowed was asked for; applied: slowest 100."
     end
 
     test "a failure with all that ExUnit tells of it", %{context: context, root: root} do
@@ -226,6 +250,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunitTest do
       assert refused(context, %{"line" => 3}) =~ "line needs path"
       assert refused(context, %{"path" => "test/green_test.exs", "line" => 0}) =~ "line must be 1 or more"
       assert refused(context, %{"max_failures" => 0}) =~ "max_failures must be 1 or more"
+      assert refused(context, %{"slowest" => 0}) =~ "slowest must be 1 or more"
       assert refused(context, %{"seed" => -1}) =~ "seed must be 0 or more"
       assert refused(context, %{"path" => 1}) =~ "Invalid path"
       assert refused(context, %{"formatter" => "Mine"}) =~ "Unknown parameter: formatter"
