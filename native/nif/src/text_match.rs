@@ -10,7 +10,7 @@ use crate::atoms;
 fn text_matches<'a>(env: Env<'a>, pattern: Binary<'a>, texts: Vec<Binary<'a>>) -> Term<'a> {
     let failed = |message: String| (atoms::error(), message).encode(env);
     let Ok(pattern) = std::str::from_utf8(pattern.as_slice()) else {
-        return failed("the pattern is not UTF-8".to_owned());
+        return failed("it is not UTF-8".to_owned());
     };
     let texts = texts.iter().map(Binary::as_slice);
     match text_match::matches(pattern, texts, text_match::TIME) {

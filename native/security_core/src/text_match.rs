@@ -21,16 +21,16 @@ pub const TIME: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The pattern has more bytes than [`PATTERN`].
-    #[error("the pattern has more than {PATTERN} bytes")]
+    #[error("it has more than {PATTERN} bytes")]
     TooLong,
     /// The pattern is not a pattern; the reason is the parser's.
     #[error("{0}")]
     Invalid(String),
     /// The pattern becomes a machine of more than [`MACHINE`] bytes.
-    #[error("the pattern repeats too much")]
+    #[error("it repeats too much; give smaller counts, or (?-u:\\w) for \\w where ASCII is enough")]
     TooLarge,
     /// The time was up.
-    #[error("matching took too long")]
+    #[error("it takes too long to match; use a simpler one, or more filters")]
     TooSlow,
 }
 

@@ -106,11 +106,10 @@ defmodule JidoCode.Tools.Handlers.Elixir.LogsTest do
   test "refuses a regex that is none, or that has no bound", %{mark: mark} do
     assert Logs.execute(%{"regex" => "("}, %{}) == {:error, "Invalid regex: unclosed group"}
 
-    assert {:error, "Invalid regex: the pattern has more than" <> _} =
-             regex_error(String.duplicate("a|", 600))
+    assert {:error, "Invalid regex: it has more than" <> _} = regex_error(String.duplicate("a|", 600))
 
     assert {:error, "Invalid regex: " <> _} = regex_error(<<255>>)
-    assert {:error, "Invalid regex: the pattern repeats too much"} = regex_error("(a{1,1000}){1,1000}")
+    assert {:error, "Invalid regex: it repeats too much" <> _} = regex_error("(a{1,1000}){1,1000}")
     # Sixty groups that call each other, of which other engines never come back.
     mutual = Enum.map_join(1..60, &"(?<n#{&1}>(?&n#{rem(&1, 60) + 1})(?&n1)|a)")
     assert {:error, "Invalid regex: " <> _} = regex_error(mutual)
