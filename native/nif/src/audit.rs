@@ -13,10 +13,16 @@ use security_core::plain_file;
 
 use crate::atoms;
 use crate::core::Core;
-use crate::terms::{Budget, NORMAL, OverBudget, canonical};
+use crate::terms::{Budget, NORMAL, OverBudget, canonical, size_within};
 
-// Arguments beyond this are hashed up to no end on a dirty scheduler: they came in over the wire,
-// so they are bounded there.
+/// Words of arguments that are hashed at most: a small term with shared parts can unfold to any
+/// number.
+const MAX_ARGS_WORDS: usize = 8_000_000;
+
+/// Entries that are turned into terms well within a millisecond.
+const NORMAL_ENTRIES: usize = 100;
+
+// On a dirty scheduler the words above are the only bound.
 const DIRTY: Budget = Budget {
     nodes: usize::MAX,
     bytes: usize::MAX,
@@ -106,24 +112,28 @@ fn recorded<'a>(env: Env<'a>, recorded: Option<Recorded>) -> Term<'a> {
     }
 }
 
-/// As [`recorded`]; `:dirty` when the arguments are too large to hash here, `:trail` when there is
-/// a file to wait for.
+/// As [`recorded`]; `:dirty` when the arguments are too large to hash here, or there is a file to
+/// wait for.
 #[rustler::nif]
 fn audit_append<'a>(env: Env<'a>, core: ResourceArc<Core>, row: Row<'a>) -> NifResult<Term<'a>> {
     match hash_of(&core, &row, NORMAL) {
         Err(OverBudget) => Ok(atoms::dirty().encode(env)),
-        Ok(_) if core.audit.has_trail() => Ok(atoms::trail().encode(env)),
+        Ok(_) if core.audit.has_trail() => Ok(atoms::dirty().encode(env)),
         Ok(hash) => Ok(recorded(env, append(&core, &row, hash)?)),
     }
 }
 
+/// Arguments beyond [`MAX_ARGS_WORDS`] have no hash.
 #[rustler::nif(schedule = "DirtyIo")]
 fn audit_append_dirty<'a>(
     env: Env<'a>,
     core: ResourceArc<Core>,
     row: Row<'a>,
 ) -> NifResult<Term<'a>> {
-    let hash = hash_of(&core, &row, DIRTY).map_err(|OverBudget| rustler::Error::BadArg)?;
+    let hash = match size_within(row.args, MAX_ARGS_WORDS, None) {
+        Some(_) => hash_of(&core, &row, DIRTY).map_err(|OverBudget| rustler::Error::BadArg)?,
+        None => None,
+    };
     Ok(recorded(env, append(&core, &row, hash)?))
 }
 
@@ -262,7 +272,7 @@ fn query<'a>(
     Ok(terms.encode(env))
 }
 
-/// For limits that are answered well within a millisecond; the caller chooses.
+/// The entries, or `:dirty` when so many are asked for that turning them into terms may take long.
 #[rustler::nif]
 fn audit_query<'a>(
     env: Env<'a>,
@@ -271,7 +281,10 @@ fn audit_query<'a>(
     limit: usize,
     order: Atom,
 ) -> NifResult<Term<'a>> {
-    query(env, &core, session, limit.min(100), order)
+    if limit > NORMAL_ENTRIES {
+        return Ok(atoms::dirty().encode(env));
+    }
+    query(env, &core, session, limit, order)
 }
 
 #[rustler::nif(schedule = "DirtyCpu")]
@@ -333,12 +346,16 @@ fn args_hash<'a>(env: Env<'a>, core: ResourceArc<Core>, args: Term<'a>) -> Term<
     }
 }
 
+/// The hash, or `:too_large` for arguments beyond [`MAX_ARGS_WORDS`].
 #[rustler::nif(schedule = "DirtyCpu")]
 fn args_hash_dirty<'a>(
     env: Env<'a>,
     core: ResourceArc<Core>,
     args: Term<'a>,
 ) -> NifResult<Term<'a>> {
+    if size_within(args, MAX_ARGS_WORDS, None).is_none() {
+        return Ok(atoms::too_large().encode(env));
+    }
     let canonical = canonical(args, DIRTY).map_err(|OverBudget| rustler::Error::BadArg)?;
     Ok(bytes(env, &core.args_hasher.hash(&canonical)))
 }

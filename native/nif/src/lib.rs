@@ -72,6 +72,7 @@ mod atoms {
         damaged,
         asc,
         desc,
+        too_large,
         // known secrets
         keep,
         // sanitizer

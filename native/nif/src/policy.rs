@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustler::{
-    Atom, Binary, Encoder, Env, NewBinary, NifMap, NifResult, Resource, ResourceArc, SerdeTerm,
-    Term,
+    Atom, Binary, Encoder, Env, ListIterator, NewBinary, NifMap, NifResult, Resource, ResourceArc,
+    SerdeTerm, Term,
 };
 use security_core::mix_policy::{
     Alias, AliasStep, Arguments, Denial, List, MixPolicy, Positional, Switch, TaskGrammar, Value,
@@ -17,6 +17,9 @@ use crate::atoms;
 
 /// Arguments of more bytes than this are judged on a dirty scheduler.
 const NORMAL_BYTES: usize = 16 * 1024;
+
+/// So are more arguments than this, of however few bytes: the list itself takes time to read.
+const NORMAL_ARGUMENTS: usize = 1_000;
 
 pub struct Policy(pub MixPolicy);
 
@@ -113,20 +116,26 @@ fn check<'a>(
     }
 }
 
-/// `:ok`, `{:error, denial}`, or `:dirty` when the arguments are long.
+/// `:ok`, `{:error, denial}`, or `:dirty` when the arguments are many or long.
 #[rustler::nif]
 fn mix_policy_check<'a>(
     env: Env<'a>,
     policy: ResourceArc<Policy>,
     task: &'a str,
-    arguments: Vec<&'a str>,
+    arguments: ListIterator<'a>,
     mix_env: Option<&'a str>,
-) -> Term<'a> {
-    let bytes: usize = task.len() + arguments.iter().map(|arg| arg.len()).sum::<usize>();
-    if bytes > NORMAL_BYTES {
-        return atoms::dirty().encode(env);
+) -> NifResult<Term<'a>> {
+    let mut bytes = task.len();
+    let mut read: Vec<&str> = Vec::new();
+    for argument in arguments {
+        let argument: &str = argument.decode()?;
+        bytes += argument.len();
+        if bytes > NORMAL_BYTES || read.len() == NORMAL_ARGUMENTS {
+            return Ok(atoms::dirty().encode(env));
+        }
+        read.push(argument);
     }
-    check(env, &policy, task, &arguments, mix_env)
+    Ok(check(env, &policy, task, &read, mix_env))
 }
 
 #[rustler::nif(schedule = "DirtyCpu")]

@@ -32,6 +32,8 @@ defmodule JidoCode.Tools.Security.AuditLogger do
   ring loses only the entries that it overwrites; the digest of the last overwritten entry stays as the chain's anchor.
   """
 
+  import JidoCode.Tools.Security.Fitting, only: [fitting: 1]
+
   require Logger
 
   alias JidoCode.Tools.Config
@@ -103,7 +105,7 @@ defmodule JidoCode.Tools.Security.AuditLogger do
     session = session_id || "__global__"
 
     row = {session, tool, status, duration_us, opts[:args], opts[:confinement], opts[:of]}
-    recorded = opts |> core() |> append(row) |> recorded(opts[:of])
+    recorded = recorded(fitting(Native.audit_append(core(opts), row)), opts[:of])
     id = elem(recorded, 1)
     if status != :started, do: tell(session_id, tool, status, duration_us, id, opts)
     recorded
@@ -165,23 +167,6 @@ defmodule JidoCode.Tools.Security.AuditLogger do
 
   def plain(name), do: Visible.escape(name)
 
-  # Words of arguments that are hashed at most; a small term with shared parts can unfold to any number.
-  @max_args_words 8_000_000
-
-  defp append(core, row) do
-    case Native.audit_append(core, row) do
-      :dirty ->
-        within? = Native.term_within_dirty(elem(row, 4), @max_args_words)
-        Native.audit_append_dirty(core, if(within?, do: row, else: put_elem(row, 4, nil)))
-
-      :trail ->
-        Native.audit_append_dirty(core, row)
-
-      recorded ->
-        recorded
-    end
-  end
-
   @doc """
   Entries, newest first. Give a session id, options, or both.
 
@@ -196,9 +181,6 @@ defmodule JidoCode.Tools.Security.AuditLogger do
   @spec get_audit_log(String.t() | nil, keyword()) :: [entry()]
   def get_audit_log(session_id, opts), do: query(session_id, opts)
 
-  # Up to this many entries are turned into maps well within a millisecond.
-  @normal_limit 100
-
   defp query(session_id, opts) do
     limit = Keyword.get(opts, :limit, 1000)
     order = Keyword.get(opts, :order, :desc)
@@ -211,14 +193,7 @@ defmodule JidoCode.Tools.Security.AuditLogger do
       raise ArgumentError, "expected :order to be :asc or :desc, got: #{inspect(order)}"
     end
 
-    rows =
-      if limit <= @normal_limit do
-        Native.audit_query(core(opts), session_id, limit, order)
-      else
-        Native.audit_query_dirty(core(opts), session_id, limit, order)
-      end
-
-    Enum.map(rows, &entry/1)
+    Enum.map(fitting(Native.audit_query(core(opts), session_id, limit, order)), &entry/1)
   end
 
   defp entry({id, timestamp_us, session, tool, status, duration_us, args_hash, confinement, of, digest}) do
@@ -288,17 +263,10 @@ defmodule JidoCode.Tools.Security.AuditLogger do
   def hash_args(nil, _opts), do: nil
 
   def hash_args(args, opts) when is_map(args) do
-    core = core(opts)
-
-    hash =
-      with :dirty <- Native.args_hash(core, args) do
-        if not Native.term_within_dirty(args, @max_args_words),
-          do: raise(ArgumentError, "the arguments are too large to be hashed")
-
-        Native.args_hash_dirty(core, args)
-      end
-
-    Base.encode16(hash, case: :lower)
+    case fitting(Native.args_hash(core(opts), args)) do
+      :too_large -> raise ArgumentError, "the arguments are too large to be hashed"
+      hash -> Base.encode16(hash, case: :lower)
+    end
   end
 
   defp core(opts), do: Keyword.get_lazy(opts, :core, &fitted/0)

@@ -28,6 +28,8 @@ defmodule JidoCode.Tools.Security.MixPolicy do
     * `:test_paths` - where tests are, default `["test", "apps/*/test"]`
   """
 
+  import JidoCode.Tools.Security.Fitting, only: [fitting: 1]
+
   alias JidoCode.Tools.Config
   alias JidoCode.Tools.Security.{Native, Refusal}
 
@@ -44,17 +46,8 @@ defmodule JidoCode.Tools.Security.MixPolicy do
 
   @doc "Judges a call by the configured policy."
   @spec check(String.t(), [String.t()], String.t() | nil) :: :ok | {:error, denial()}
-  def check(task, args \\ [], env \\ nil), do: check_with(policy(), task, args, env)
-
-  defp check_with(policy, task, args, env) do
-    with :dirty <- judge(policy, task, args, env) do
-      Native.mix_policy_check_dirty(policy, task, args, env)
-    end
-  end
-
-  # A list is read whole before the core can say that it is too long for a normal scheduler.
-  defp judge(_policy, _task, args, _env) when length(args) > 1_000, do: :dirty
-  defp judge(policy, task, args, env), do: Native.mix_policy_check(policy, task, args, env)
+  def check(task, args \\ [], env \\ nil),
+    do: fitting(Native.mix_policy_check(policy(), task, args, env))
 
   @doc """
   Judges a call in a project with these aliases, `{name, steps}` each, a step being a string, or nil for a function; answers

@@ -2,7 +2,7 @@ defmodule JidoCode.Tools.Security.Native do
   @moduledoc false
   # The native core's functions, nothing else: a running VM can't load this module anew, so it must not need to change.
   # Names carry the noun they act on. Functions that end in `_dirty` do the same on a dirty scheduler; their twins
-  # answer `:dirty` when the work is too long for a normal one. What each returns is said where it is called.
+  # answer `:dirty` when the work is too long for a normal one, and are called by `Fitting`. What each returns is said where it is called.
 
   @on_load :load
   @compile {:autoload, false}

@@ -19,6 +19,8 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
   When the core does not answer at all, the whole term is replaced.
   """
 
+  import JidoCode.Tools.Security.Fitting, only: [fitting: 1]
+
   alias JidoCode.Tools.Render.SensitiveName
   alias JidoCode.Tools.Security.{Core, KnownSecrets, Native}
   alias JidoCode.Tools.Telemetry
@@ -70,8 +72,7 @@ defmodule JidoCode.Tools.Security.OutputSanitizer do
   end
 
   defp ask(opts, term) do
-    {core, session} = {core(opts), session(opts)}
-    with :dirty <- Native.sanitize(core, session, term), do: Native.sanitize_dirty(core, session, term)
+    fitting(Native.sanitize(core(opts), session(opts), term))
   rescue
     _error in [ErlangError, ArgumentError, UndefinedFunctionError] ->
       {withheld(term), 1, "Redacted: everything."}

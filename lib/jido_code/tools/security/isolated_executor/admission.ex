@@ -3,6 +3,8 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Admission do
   # What may enter and leave an isolated worker. A shared binary or a term that unfolds when it is copied would pass the heap
   # limit of the process that made it, and hurt the one that takes it instead.
 
+  import JidoCode.Tools.Security.Fitting, only: [fitting: 1]
+
   alias JidoCode.Tools.Security.Native
 
   @type outcome :: {atom(), {:ok, term()} | {:error, term()}}
@@ -28,10 +30,7 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor.Admission do
   @doc "Whether the term takes at most so many words where it is copied to."
   @spec within_heap?(term(), pos_integer()) :: boolean()
   def within_heap?(term, words) do
-    case Native.term_within(term, words) do
-      :dirty -> Native.term_within_dirty(term, words)
-      within? -> within?
-    end
+    fitting(Native.term_within(term, words))
   rescue
     # Nobody can say without the native core.
     _error in [ErlangError, ArgumentError, UndefinedFunctionError] -> false
