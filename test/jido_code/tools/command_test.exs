@@ -302,9 +302,16 @@ defmodule JidoCode.Tools.CommandTest do
       refute File.exists?(folder)
 
       # Within a fence it is a place in memory, as large as is allowed and no larger.
-      run = &run!(["sh", "-c", &1], env: mark)
-      assert out(run.(~S(test "$TMPDIR" = /tmp && echo x > /tmp/left-behind && ls /tmp))) == "left-behind\n"
-      assert out(run.("ls -A /tmp")) == ""
+      # Of the machine's own there are the folders on the way to the working directory, where that lies below it.
+      theirs = "jido-host-#{System.pid()}-#{System.unique_integer([:positive])}"
+      File.write!(Path.join("/tmp", theirs), "")
+      on_exit(fn -> File.rm(Path.join("/tmp", theirs)) end)
+      list = &(run!(["sh", "-c", &1], env: mark) |> out() |> String.split("\n", trim: true))
+      before = list.("ls -A /tmp")
+      refute theirs in before
+      write = ~S(test "$TMPDIR" = /tmp && echo x > /tmp/left-behind && ls -A /tmp)
+      assert list.(write) -- before == ["left-behind"]
+      assert list.("ls -A /tmp") == before
       assert marked(mark) == []
     end
 
