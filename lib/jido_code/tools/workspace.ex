@@ -3,7 +3,8 @@ defmodule JidoCode.Tools.Workspace do
   # The folder that a call's tools stay in, and whether a path lies inside it.
   #
   # Links are followed wherever they stand in a path; a path that leads out of the project by its own text or through a link is
-  # refused, and so are a NUL byte and a loop of links. An absolute path inside the project is accepted.
+  # refused, and so are a NUL byte and a loop of links. An absolute path inside the project is accepted, also one that comes to it by
+  # a link outside: use what it is resolved to, since such a link may lead elsewhere the next time.
   #
   # What is resolved here may be changed before it is used; commands are therefore confined by the kernel as well, and what the
   # native core opens itself it opens beneath the project's folder.

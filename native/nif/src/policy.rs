@@ -199,7 +199,7 @@ fn boundary_error<'a>(env: Env<'a>, error: &BoundaryError) -> Term<'a> {
 fn path_resolve<'a>(env: Env<'a>, root: Binary<'a>, path: Binary<'a>) -> Term<'a> {
     let path = Path::new(OsStr::from_bytes(path.as_slice()));
     let root = Path::new(OsStr::from_bytes(root.as_slice()));
-    match Boundary::open(root).and_then(|boundary| boundary.resolve(path)) {
+    match Boundary::open(root).and_then(|boundary| boundary.resolve_by_any_name(path)) {
         Ok(resolved) => (
             atoms::ok(),
             bytes(env, resolved.absolute.as_os_str().as_bytes()),

@@ -240,6 +240,60 @@ fn a_root_behind_a_link_has_two_names() {
 }
 
 #[test]
+fn links_outside_that_lead_in_are_names_of_the_project() {
+    let world = World::new();
+    for (target, link) in [
+        (world.path("proj"), "other"),
+        (world.path("proj/lib"), "library"),
+        (world.path("other"), "second"),
+        (world.path("outside"), "away"),
+        (world.path("round"), "round"),
+    ] {
+        symlink(target, world.path(link)).unwrap();
+    }
+    world.link(world.path("outside"), "out");
+    let text = |below: &str| world.path(below).to_str().unwrap().to_owned();
+    for boundary in world.boundaries() {
+        let named = |path: String| {
+            boundary
+                .resolve_by_any_name(&path)
+                .map(|found| (found.relative.to_str().unwrap().to_owned(), found.exists))
+                .map_err(|refused| refused.kind())
+        };
+        for (path, relative, exists) in [
+            ("other/lib/a.ex", "lib/a.ex", true),
+            ("second/lib/./a.ex", "lib/a.ex", true),
+            ("library/a.ex", "lib/a.ex", true),
+            ("other", "", true),
+            ("proj/lib/a.ex", "lib/a.ex", true),
+            ("other/test/new_test.exs:12", "test/new_test.exs:12", false),
+        ] {
+            assert_eq!(
+                named(text(path)),
+                Ok((relative.to_owned(), exists)),
+                "{path}"
+            );
+        }
+        for path in [
+            "other/../outside/secret",
+            "other/lib/../../outside/secret",
+            "away/../proj/lib/a.ex",
+            "away/secret",
+            "other/out/secret",
+            "round/lib/a.ex",
+            "missing/lib/a.ex",
+            "proj-evil/x",
+        ] {
+            assert_eq!(named(text(path)), Err("outside"), "{path}");
+        }
+        // The kernel's links say where this process is, which nobody but it can mean.
+        assert_eq!(named("/proc/self/root/etc/passwd".into()), Err("outside"));
+        // What is checked and then used by its own text knows two names only.
+        assert_eq!(kind(&boundary, world.path("other/lib/a.ex")), "outside");
+    }
+}
+
+#[test]
 fn the_root_must_be_a_folder() {
     let world = World::new();
     for bad in ["proj/lib/a.ex", "nothing"] {

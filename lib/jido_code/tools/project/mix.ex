@@ -14,7 +14,7 @@ defmodule JidoCode.Tools.Project.Mix do
   #   * `:command_read_paths` - further folders and files that they may read
   #   * `:command_confinement` - `:best_effort` (default), `:required` or `:off`
 
-  alias JidoCode.Tools.{Command, Config, Deadline, JSON}
+  alias JidoCode.Tools.{Command, Config, Deadline, JSON, Workspace}
   alias JidoCode.Tools.Command.Output
   alias JidoCode.Tools.Project.{Foreground, Places}
   alias JidoCode.Tools.Security.MixPolicy
@@ -131,7 +131,11 @@ defmodule JidoCode.Tools.Project.Mix do
   @spec from_root([String.t()], Path.t()) :: [String.t()]
   def from_root(arguments, root), do: Enum.map(arguments, &relative(&1, root))
 
-  defp relative("/" <> _path = path, root), do: String.replace_prefix(path, root <> "/", "")
+  defp relative("/" <> _path = path, root) do
+    if String.starts_with?(path, root <> "/"),
+      do: String.replace_prefix(path, root <> "/", ""),
+      else: by_another_name(path, root)
+  end
 
   defp relative("-" <> _option = argument, root) do
     case String.split(argument, "=", parts: 2) do
@@ -141,6 +145,14 @@ defmodule JidoCode.Tools.Project.Mix do
   end
 
   defp relative(argument, _root), do: argument
+
+  # A link outside may lead to the project. What it led to is what Mix gets: the link may lead elsewhere then.
+  defp by_another_name(path, root) do
+    case Workspace.resolve(root, path) do
+      {:ok, %{relative: relative}} when relative != "" -> relative
+      _outside -> path
+    end
+  end
 
   @doc """
   Judges a call by the policy, the aliases of the project and of an umbrella's applications included.

@@ -69,7 +69,7 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
 
     case Native.command_plan(policy(), root, folder, line, opts[:aliases], opts[:list] == :wide) do
       {:ok, plan} -> {:ok, Map.update!(plan, :line, &{:line, &1})}
-      {:denied, refusal} -> {:error, Refusal.format(refusal)}
+      {:denied, refusal} -> {:error, Refusal.format(refusal) <> own_name(refusal, root)}
       {:error, kind, text} -> {:error, on_disk(kind, text)}
     end
   rescue
@@ -87,6 +87,19 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
   @spec commands(breadth()) :: [String.t()]
   def commands(list \\ list()),
     do: policy() |> Native.command_policy_names(list == :wide) |> Enum.sort()
+
+  # A link outside that leads to the project: a line is run as it was typed, so it is typed without the link.
+  defp own_name(%{kind: :absolute_path_blocked, argument: "/" <> _rest = path}, root) do
+    case Native.path_resolve(root, path) do
+      {:ok, absolute, _relative, _exists?, _directory?} ->
+        ". This one is in the project: write it as #{absolute}"
+
+      {:error, _kind, _text} ->
+        ""
+    end
+  end
+
+  defp own_name(_refusal, _root), do: ""
 
   defp on_disk("outside", text), do: "Path traversal not allowed: #{text} (it leads out of the project)"
   defp on_disk("protected_path", text), do: "This path must not be changed by a tool: #{text}"

@@ -33,6 +33,8 @@ use thiserror::Error;
 
 /// The most links followed in one path, as Linux does.
 const MAX_LINKS: usize = 40;
+/// How far along a path a folder of the project is looked for when the path begins outside.
+const MAX_FOREIGN_PARTS: usize = 64;
 /// How often an open is tried again when the path changed meanwhile.
 const MAX_TRIES: usize = 8;
 
@@ -207,6 +209,46 @@ impl Boundary {
             return Err(BoundaryError::TooLong.into());
         }
         Walk::new(self, path).run()
+    }
+
+    /// Like [`resolve`](Self::resolve), but an absolute path may also come to the project by links
+    /// that lie outside it, as `/link/lib/a.ex` does where `/link` leads to the root.
+    ///
+    /// What comes before the project is followed once, for the place below the root that it names.
+    /// Use the answer, not the path: a link outside may lead elsewhere the next time.
+    pub fn resolve_by_any_name(&self, path: impl AsRef<Path>) -> Result<Resolved> {
+        let path = path.as_ref();
+        match self.resolve(path) {
+            Err(refused) if matches!(*refused, BoundaryError::Outside { link: None, .. }) => {
+                let named = self.own_name(path);
+                named.map_or(Err(refused), |named| self.resolve(named))
+            }
+            answer => answer,
+        }
+    }
+
+    /// An absolute path by the root's own name, where a folder on its way lies in the project.
+    fn own_name(&self, path: &Path) -> Option<PathBuf> {
+        let below = path.as_os_str().as_bytes().strip_prefix(b"/")?;
+        let parts: Vec<&[u8]> = below.split(|&b| b == b'/').collect();
+        let mut way = PathBuf::from("/");
+        for (index, part) in parts.iter().take(MAX_FOREIGN_PARTS).enumerate() {
+            match *part {
+                b"" | b"." => continue,
+                b".." => return None,
+                name => way.push(OsStr::from_bytes(name)),
+            }
+            let real = way.canonicalize().ok()?;
+            if strip_root(real.as_os_str().as_bytes(), &self.real).is_some() {
+                let mut named = real.into_os_string();
+                for part in &parts[index + 1..] {
+                    named.push("/");
+                    named.push(OsStr::from_bytes(part));
+                }
+                return Some(named.into());
+            }
+        }
+        None
     }
 
     /// Opens a plain file for reading.

@@ -140,6 +140,21 @@ defmodule JidoCode.Tools.Security.PolicyTest do
     assert text =~ "out of the project"
   end
 
+  test "commands: a path to the project by a link outside is refused with the name to use", %{tmp_dir: folder} do
+    root = Path.join(folder, "project")
+    File.mkdir_p!(Path.join(root, "test"))
+    link = Path.join(folder, "link")
+    File.ln_s!(root, link)
+
+    for line <- ["mix test #{link}/test/a_test.exs", "cat #{link}/test/a_test.exs"] do
+      assert {:error, text} = CommandPolicy.plan(line, root)
+      assert String.ends_with?(text, "write it as #{root}/test/a_test.exs"), text
+    end
+
+    assert {:error, text} = CommandPolicy.plan("cat #{folder}/other", root)
+    refute text =~ "write it as"
+  end
+
   test "paths: links are followed wherever they stand", %{tmp_dir: root} do
     File.mkdir_p!(Path.join(root, "a/b"))
     File.write!(Path.join(root, "a/b/file"), "")

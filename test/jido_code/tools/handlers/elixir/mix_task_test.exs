@@ -3,6 +3,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTaskTest do
 
   alias JidoCode.Tools.Behaviours.SecureHandler
   alias JidoCode.Tools.Handlers.Elixir.MixTask
+  alias JidoCode.Tools.Project
   alias JidoCode.Tools.Test.{Events, MixProject, Tree}
 
   doctest JidoCode.Tools.Project.Mix
@@ -99,6 +100,21 @@ defmodule JidoCode.Tools.Handlers.Elixir.MixTaskTest do
         assert refused(context, %{"task" => "format", "args" => [outside]}) =~
                  ~r/outside the project|traversal/
       end
+    end
+
+    test "takes a path that comes to the project by a link outside", %{context: context, root: root} do
+      link = Path.join(Tree.new!(%{}), "link")
+      File.ln_s!(root, link)
+
+      args = ["--check-formatted", Path.join(link, "lib/sample.ex")]
+      assert %{"exit_code" => 0} = run!(context, %{"task" => "format", "args" => args})
+
+      # Which Mix is given by its place in the project: where the link leads then is nobody's business.
+      assert Project.Mix.from_root(["--output=" <> link <> "/doc", link <> "/lib/*.ex"], root) ==
+               ["--output=doc", "lib/*.ex"]
+
+      refused = refused(context, %{"task" => "format", "args" => [link <> "/../a.ex"]})
+      assert refused =~ ~r/outside the project|traversal/
     end
 
     test "gets the dependencies", %{context: context} do

@@ -171,6 +171,12 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunitTest do
       assert %{"passed" => true, "summary" => %{"passed" => 1}} =
                run!(context, %{"path" => path, "line" => line})
 
+      link = Path.join(Tree.new!(%{}), "link")
+      File.ln_s!(root, link)
+      args = %{"path" => Path.join(link, "test/green_test.exs"), "line" => line}
+      assert %{"passed" => true, "summary" => %{"passed" => 1}} = run!(context, args)
+      assert RunExunit.line(args, root) == {:ok, ["test/green_test.exs:#{line}"]}
+
       assert refused(context, %{"path" => Path.join(root, "lib/sample.ex")}) =~
                "not in the project's test/ directory"
 
