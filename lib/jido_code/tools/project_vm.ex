@@ -150,7 +150,7 @@ defmodule JidoCode.Tools.ProjectVM do
   end
 
   defp compiled(%{"ok" => %{} = result}, state) do
-    note = "Read from what lies compiled: #{state}."
+    note = "Read from the compiled code: #{state}."
     {:ok, Map.update(result, "note", note, &if(is_binary(&1), do: &1 <> " " <> note, else: note))}
   end
 

@@ -68,10 +68,10 @@ defmodule Mix.Tasks.Jido.Mcp.Serve do
     work.()
     :ok
   rescue
-    exception -> {:error, "Failed at #{doing}: #{Exception.message(exception)}"}
+    exception -> {:error, "Failed while #{doing}: #{Exception.message(exception)}"}
   catch
     # Mix says why on its own, and ends so.
-    :exit, _reason -> {:error, "Failed at #{doing}"}
+    :exit, _reason -> {:error, "Failed while #{doing}"}
   end
 
   @spec usage() :: no_return()

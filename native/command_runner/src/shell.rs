@@ -440,7 +440,7 @@ impl Shell {
         for (variable, value) in &command.assumes {
             if self.state.variables.get(variable).map(|(value, _)| value) != Some(value) {
                 return Err(format!(
-                    "{name}: not run, since {variable} is not set as the line says"
+                    "{name}: not run, since {variable} does not have the value that the line gives it"
                 ));
             }
         }
@@ -565,7 +565,9 @@ fn carry_out(
             Statement::Nothing => {}
             Statement::Assume { name, value } => {
                 if state.variables.get(name).map(|(value, _)| value) != Some(value) {
-                    return Err(format!("{name} is not set as the line says"));
+                    return Err(format!(
+                        "{name} does not have the value that the line gives it"
+                    ));
                 }
             }
             Statement::Cd { typed, folder } => {

@@ -119,7 +119,7 @@ pub fn spawn(
             Some(id)
                 .filter(|id| *id > 0)
                 .and_then(Pid::from_raw)
-                .ok_or_else(|| Failure::Unsafe("the system gave no process id".to_owned()))
+                .ok_or_else(|| Failure::Unsafe("the system returned no process id".to_owned()))
         }
         Err(error) => Err(explain(
             &stage.arguments[0],

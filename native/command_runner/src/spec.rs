@@ -221,7 +221,9 @@ impl Spec {
     pub fn from_term(term: Term) -> Fallible<Self> {
         let mut fields = Fields::of(term)?;
         if fields.take("version", integer)? != VERSION {
-            return Err("version: the runner and the library were built apart".to_owned());
+            return Err(
+                "version: the runner and the library come from different builds".to_owned(),
+            );
         }
         let (plan, project) = fields.take("plan", plan)?;
         let spec = Self {

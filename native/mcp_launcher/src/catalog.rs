@@ -40,7 +40,7 @@ impl Catalog {
             )
         })?;
         serde_json::from_slice(&text)
-            .map_err(|error| format!("{} is not what it should be: {error}", path.display()))
+            .map_err(|error| format!("{} is not a list of tools: {error}", path.display()))
     }
 
     /// What a client is told at its start, with what this session may do.
@@ -67,7 +67,8 @@ impl Catalog {
         if !denied.is_empty() {
             text += &format!(" Not granted: {}.", denied.join(", "));
             text += if session.ask {
-                " Calls of these ask the person at the client where it can ask, and are denied where it can't."
+                " Calls of these ask the person at the client, or are denied if the client \
+                 can't ask."
             } else {
                 " Only a person can grant more, at the server's start."
             };

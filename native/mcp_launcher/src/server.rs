@@ -104,7 +104,7 @@ impl Server {
                 let responses = request.input_responses.as_ref();
                 match self.open.redeem(handle, responses, &name, &arguments) {
                     Ok(said) => Some(said),
-                    Err(why) => return failure(format!("{why}. Make the call anew.")).into(),
+                    Err(why) => return failure(format!("{why}. Make the call again.")).into(),
                 }
             }
         };

@@ -240,7 +240,7 @@ fn read(line: &[u8]) -> Read {
         }
     };
     let Some(object) = message.as_object() else {
-        let what = "A message is one JSON object; batches are not taken";
+        let what = "A message is one JSON object; batches are not supported";
         return Read::Wrong(error(Value::Null, INVALID_REQUEST, what));
     };
     let method = object

@@ -228,7 +228,7 @@ impl Rest {
         let left = self.until?.checked_duration_since(Instant::now())?;
         let seconds = left.as_secs() + 1;
         Some(format!(
-            "{} It is started again by a call in {seconds} s.",
+            "{} A call in {seconds} s or later starts them again.",
             self.why
         ))
     }

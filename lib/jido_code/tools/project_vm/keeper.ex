@@ -275,7 +275,7 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
   defp hear(%{"type" => "ready"} = message, %{phase: :starting} = state) do
     for entry <- state.restarting do
       Process.cancel_timer(entry.timer)
-      GenServer.reply(entry.from, {:ok, "The project runs, started anew."})
+      GenServer.reply(entry.from, {:ok, "The project was restarted and is running."})
     end
 
     %{unlock(state) | phase: :ready, ready_at: now(), otp: release(message["otp"]), restarting: []}
@@ -393,7 +393,7 @@ defmodule JidoCode.Tools.ProjectVM.Keeper do
 
   defp paused_text(state, pause) do
     {why, _explained?} = state.ended || {"It ended unexpectedly more than once", false}
-    "The project is not running. #{why}\nIt is started again by a call in #{div(pause, 1_000) + 1} s."
+    "The project is not running. #{why}\nA call in #{div(pause, 1_000) + 1} s or later starts it again."
   end
 
   defp refuse_waiting(state, why) do

@@ -60,7 +60,7 @@ impl Holder {
     fn join(&self) -> io::Result<()> {
         let (user, mounts) = (open(self.process, "user")?, open(self.process, "mnt")?);
         if (user.metadata()?.ino(), mounts.metadata()?.ino()) != (self.user, self.mounts) {
-            return Err(io::Error::other("who kept it is gone"));
+            return Err(io::Error::other("the process that kept it is gone"));
         }
         let join = rustix::thread::move_into_link_name_space;
         join(user.as_fd(), Some(LinkNameSpaceType::User))?;
@@ -234,7 +234,7 @@ fn become_holder(folder: &Path, bytes: u64, parent: Pid) -> Result<(), String> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| failed("death signal")(error.into()))?;
     if rustix::process::getppid() != Some(parent) {
-        return Err("its starter is gone".to_owned());
+        return Err("the process that started it is gone".to_owned());
     }
     // The guard's ends of the port would stay open with it.
     for descriptor in 0..3 {

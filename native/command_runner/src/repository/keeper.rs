@@ -97,8 +97,8 @@ impl Keeper {
 fn tell(told: &mut Vec<String>, path: &Path, done: io::Result<()>) {
     let path = path.display();
     told.push(match done {
-        Ok(()) => format!("{path} controls git and was changed; it was put back as it was"),
-        Err(error) => format!("{path} controls git and was changed; it can't be put back: {error}"),
+        Ok(()) => format!("{path} controls git and was changed; it was restored"),
+        Err(error) => format!("{path} controls git and was changed; it can't be restored: {error}"),
     });
 }
 
@@ -169,9 +169,7 @@ fn put_back(path: &Path, before: &Content) -> io::Result<()> {
             Ok(rustix::fs::fchmod(&file, mode)?)
         }
         Content::Link(target) => Ok(rustix::fs::symlinkat(target, &parent, name)?),
-        Content::Folder(..) => Err(io::Error::other(
-            "the folder that was there is elsewhere now",
-        )),
+        Content::Folder(..) => Err(io::Error::other("the folder that was there has been moved")),
         Content::Other => Err(io::Error::other("it was neither a file nor a link")),
     }
 }

@@ -43,7 +43,7 @@ defmodule JidoCode.Tools.Doors.MCP.Consent do
 
   defp spoken("no", _refused?), do: " The person at the client was asked, and said no."
   defp spoken("unanswered", _refused?), do: " The person at the client was asked, and did not answer."
-  defp spoken(_said, true), do: " The person at the client has said no to this very call."
+  defp spoken(_said, true), do: " The person at the client has already said no to this call."
   defp spoken(_said, false), do: nil
 
   @doc "The answer to a denied call, with the question when a person may allow it; a refusal by policy is never one."

@@ -53,7 +53,7 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
   end
 
   defp called(call) do
-    if Definition.offered?(call.tool), do: "#{call.name}, a tool of the project's own", else: call.name
+    if Definition.offered?(call.tool), do: "#{call.name}, one of the project's own tools", else: call.name
   end
 
   defp subject(%{tool: tool} = call, args) do
@@ -118,7 +118,7 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
   defp deadline, do: Deadline.new(nil, @time_ms, @time_ms)
 
   defp by_hints(%{hints: %{read_only: true}}, :own), do: "It runs no command and writes nothing."
-  defp by_hints(%{hints: %{read_only: true}}, :declared), do: "It says of itself that it changes nothing."
+  defp by_hints(%{hints: %{read_only: true}}, :declared), do: "It declares that it changes nothing."
   defp by_hints(%{hints: _hints}, _whose), do: "It may run commands, and change what it reaches."
 
   defp reached(network, confinement) do

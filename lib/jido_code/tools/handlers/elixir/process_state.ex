@@ -282,7 +282,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessState do
   end
 
   defp answer({:error, :gone}, _process, name) do
-    {:error, "Process #{name} ended while it was looked at"}
+    {:error, "Process #{name} ended while it was read"}
   end
 
   defp answer({:error, :refused}, process, _name) do

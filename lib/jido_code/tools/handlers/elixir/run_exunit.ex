@@ -296,11 +296,11 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
       if(result.status == :timeout, do: ["Time ran out after #{timeout} ms; the tests were ended."], else: []),
       if(not events.started?, do: ["No test started: the output says why."], else: []),
       if(events.started? and not events.finished? and result.status != :timeout,
-        do: ["The suite did not come to its end."],
+        do: ["The suite did not finish."],
         else: []
       ),
       if(events.finished? and not events.in_order?,
-        do: ["What the tests reported is not in the order that a suite has: something else reported, too."],
+        do: ["The reported events are not in the order of a test suite: something else sent events, too."],
         else: []
       ),
       if(events.finished? and result.exit_code == 0 and not nothing_failed?(events),

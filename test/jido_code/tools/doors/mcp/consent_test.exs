@@ -66,7 +66,7 @@ defmodule JidoCode.Tools.Doors.MCP.ConsentTest do
     assert text =~ "The person at the client was asked, and said no."
 
     assert {:error, text} = McpClient.tool(client, "bash_execute", @echo)
-    assert text =~ "has said no to this very call"
+    assert text =~ "has already said no to this call"
 
     {_params, {:ok, _text}} = asked(client, "bash_execute", %{"command" => "pwd"}, accept("once"))
   end
@@ -242,7 +242,7 @@ defmodule JidoCode.Tools.Doors.MCP.ConsentTest do
       assert %{"content" => [%{"text" => text}]} = modern(client, 4, @echo, answered(state, "no"))
       assert text =~ "said no"
       assert %{"isError" => true, "content" => [%{"text" => text}]} = modern(client, 5, @echo)
-      assert text =~ "has said no to this very call"
+      assert text =~ "has already said no to this call"
     end
   end
 

@@ -62,7 +62,7 @@ defmodule JidoCode.Tools.Doors.MCP.LauncherTest do
   # Waits until the tools run, and the project with them.
   defp started(client) do
     case McpClient.tool(client, "fetch_elixir_docs", %{"module" => "Sample"}) do
-      {:ok, text} -> if text =~ "Read from what lies compiled", do: started(client), else: client
+      {:ok, text} -> if text =~ "Read from the compiled code", do: started(client), else: client
       {:error, text} -> if text =~ "again", do: started(client), else: flunk(text)
     end
   end
@@ -213,7 +213,7 @@ defmodule JidoCode.Tools.Doors.MCP.LauncherTest do
       assert text =~ "Returns the sum"
       assert {:ok, text} = McpClient.tool(client, "fetch_elixir_docs", %{"module" => "Sample"})
       assert text =~ "A cart's sum."
-      assert text =~ "Read from what lies compiled: the project is"
+      assert text =~ "Read from the compiled code: the project is"
     end
   end
 
@@ -255,7 +255,7 @@ defmodule JidoCode.Tools.Doors.MCP.LauncherTest do
       refute state =~ @token
       assert state =~ "Redacted: 1 value (token)."
 
-      assert %{"result" => %{"content" => [%{"text" => "The project runs, started anew." <> _}]}} =
+      assert %{"result" => %{"content" => [%{"text" => "The project was restarted and is running." <> _}]}} =
                McpClient.await(client, 1)
 
       assert {:ok, "still running" <> _} = McpClient.tool(client, "bash_output", %{"shell_id" => shell})
@@ -276,7 +276,10 @@ defmodule JidoCode.Tools.Doors.MCP.LauncherTest do
       refute text =~ @token
 
       File.write!(worker, @worker)
-      assert {:ok, "The project runs, started anew." <> _} = McpClient.tool(client, "restart_project", %{})
+
+      assert {:ok, "The project was restarted and is running." <> _} =
+               McpClient.tool(client, "restart_project", %{})
+
       McpClient.leave(client)
     end
   end

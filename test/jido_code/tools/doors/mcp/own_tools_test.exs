@@ -195,7 +195,7 @@ defmodule JidoCode.Tools.Doors.MCP.OwnToolsTest do
 
     McpClient.call(client, "denied", "stock", %{"of" => "tea"})
     {question, %{"message" => asked}} = McpClient.asked(client)
-    assert asked =~ ~s(with stock, a tool of the project's own,) and asked =~ ~s({"of":"tea"})
+    assert asked =~ ~s(with stock, one of the project's own tools,) and asked =~ ~s({"of":"tea"})
     assert asked =~ "It may write the project"
     McpClient.say(client, question, %{"action" => "decline"})
     assert {:error, denied} = client |> McpClient.await("denied") |> McpClient.result()

@@ -87,7 +87,7 @@ defmodule JidoCode.Tools.Doors.MCP.QuestionTest do
     end
 
     looks = Definition.of(Orders)
-    assert ask.(looks) =~ "It says of itself that it changes nothing."
+    assert ask.(looks) =~ "It declares that it changes nothing."
     runs = Definition.complete(%{Orders.definition() | hints: :runs}, Orders)
     assert ask.(runs) =~ "It may run commands, and change what it reaches."
     # What a project's VM offers is the project's code, whatever it declares.

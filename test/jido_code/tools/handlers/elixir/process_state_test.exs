@@ -442,7 +442,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.ProcessStateTest do
     assert Task.yield(task, 30) == nil
     stop_supervised!(name)
     assert {:error, message} = Task.await(task)
-    assert message =~ "ended while it was looked at"
+    assert message =~ "ended while it was read"
   end
 
   test "a server that becomes idle meanwhile is read" do

@@ -231,7 +231,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunitTest do
     assert %{"passed" => false, "exit_code" => 0} = result
     assert result["output"] =~ "5 tests, 0 failures"
     assert %{"passed" => 0, "failed" => 0} = result["summary"]
-    assert result["note"] =~ "did not come to its end"
+    assert result["note"] =~ "did not finish"
   end
 
   describe "refused" do
