@@ -45,6 +45,14 @@ pub enum ToVm {
         #[serde(skip_serializing_if = "Option::is_none")]
         said: Option<Said>,
     },
+    /// The client has a question about this call in its hands, and comes back with the answer or
+    /// does not.
+    Asked {
+        /// The tool.
+        name: String,
+        /// Its arguments.
+        arguments: Map<String, Value>,
+    },
     /// No other server compiles the project now.
     Locked,
     /// End a call; no answer is wanted any more.

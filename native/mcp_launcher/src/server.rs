@@ -125,7 +125,10 @@ impl Server {
                     .open
                     .ask(question, &work.name, &work.arguments, patience)
                 {
-                    Some(wanted) => wanted.into(),
+                    Some(wanted) => {
+                        self.tools.asked(work.name, work.arguments);
+                        wanted.into()
+                    }
                     None => failure(format!("{} {BUSY}", answer.text)).into(),
                 }
             }

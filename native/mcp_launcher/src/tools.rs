@@ -74,6 +74,7 @@ pub struct Tools {
 
 enum Request {
     Call(u64, Pending),
+    Asked(String, Map<String, Value>),
     Cancel(u64),
 }
 
@@ -176,6 +177,12 @@ impl Tools {
         self.offered.clone()
     }
 
+    /// Tells that the client was given a question about this call: one that never comes back stands
+    /// in the trail as unanswered.
+    pub fn asked(&self, name: String, arguments: Map<String, Value>) {
+        let _ = self.requests.send(Request::Asked(name, arguments));
+    }
+
     /// Sends a call.
     pub fn call(&self, work: Work) -> Call {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
@@ -271,6 +278,7 @@ impl Keeper {
             tokio::select! {
                 Some(request) = self.requests.recv() => match request {
                     Request::Call(id, call) => self.take(id, call).await,
+                    Request::Asked(name, arguments) => self.asked(name, arguments).await,
                     Request::Cancel(id) => self.cancel(id).await,
                 },
                 event = event(&mut self.vm) => self.on(event).await,
@@ -318,6 +326,12 @@ impl Keeper {
                 })
                 .await;
             }
+        }
+    }
+
+    async fn asked(&mut self, name: String, arguments: Map<String, Value>) {
+        if let Some(vm) = self.vm.as_mut().filter(|vm| vm.ready) {
+            vm.send(&ToVm::Asked { name, arguments }).await;
         }
     }
 

@@ -20,6 +20,7 @@ defmodule JidoCode.Tools.Doors.MCP.Connection do
   # | VM | `{"type": "ready"}` | it takes calls |
   # | VM | `{"type": "failed", "why": text}` | it can't, and ends |
   # | launcher | `{"type": "call", "id": n, "name": text, "arguments": {}, "ask": bool, "said": word}` | run a tool; see below |
+  # | launcher | `{"type": "asked", "name": text, "arguments": {}}` | the client has the question; see below |
   # | launcher | `{"type": "cancel", "id": n}` | end that call; no answer |
   # | VM | `{"type": "tools", "tools": []}` | the project's own tools, listed after the library's; whenever they change |
   # | VM | `{"type": "progress", "id": n, "text": text}` | what a call does |
@@ -34,6 +35,9 @@ defmodule JidoCode.Tools.Doors.MCP.Connection do
   # launcher can ask the person at the client (`"ask": true`). The launcher then makes the same call again with what was said:
   # `"once"`, `"session"` (the tool is granted as long as the session lives, not its tier), `"no"`, `"unanswered"`. Each of these is
   # an entry of the audit trail. The same call made again right after a no is a no, and nobody is asked.
+  #
+  # In the newer era the client itself brings what was said, or never does: the launcher tells that it has the question, and one that
+  # gave way to another or is open when the session ends is an entry as well, `unanswered`.
 
   use GenServer, restart: :temporary
 
@@ -153,6 +157,7 @@ defmodule JidoCode.Tools.Doors.MCP.Connection do
   @impl true
   def terminate(_reason, state) do
     for {id, _call} <- state.calls, do: cancel(id, state)
+    if state.context, do: Consent.close(state.consent, state.context)
     if state.context, do: SecureExecutor.end_session(state.context.session_id)
     :gen_tcp.close(state.socket)
   end
@@ -171,6 +176,13 @@ defmodule JidoCode.Tools.Doors.MCP.Connection do
     pid = spawn_link(fn -> run(connection, id, call, ask?, spoken) end)
     %{state | calls: Map.put(state.calls, id, %{pid: pid}), consent: consent}
   end
+
+  defp handle(%{"type" => "asked", "name" => name, "arguments" => args}, %{context: %{}} = state)
+       when is_binary(name) and is_map(args),
+       do: %{state | consent: Consent.asked(state.consent, name, args, state.context)}
+
+  # Before it was ready nothing was asked.
+  defp handle(%{"type" => "asked"}, state), do: state
 
   defp handle(%{"type" => "cancel", "id" => id}, state) when is_map_key(state.calls, id),
     do: cancel(id, state)

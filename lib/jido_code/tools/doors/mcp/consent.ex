@@ -7,15 +7,28 @@ defmodule JidoCode.Tools.Doors.MCP.Consent do
   alias JidoCode.Tools.Doors.Trail
   alias JidoCode.Tools.Security.{OutputSanitizer, RedactionNote}
 
-  defstruct granted: [], refused: nil
+  defstruct granted: [], refused: nil, open: nil
 
-  @typedoc "The tools granted for the session, and the call that was refused last."
-  @type t :: %__MODULE__{granted: [String.t()], refused: term()}
+  @typedoc "The tools granted for the session, the call that was refused last, and the one whose question the client holds."
+  @type t :: %__MODULE__{granted: [String.t()], refused: term(), open: {String.t(), map()} | nil}
 
   @answers ~w(once session no unanswered)
 
   @spec new() :: t()
   def new, do: %__MODULE__{}
+
+  @doc "Takes in that the client holds the question about this call. It holds one: the one before stays without an answer."
+  @spec asked(t(), String.t(), map(), map()) :: t()
+  def asked(consent, name, args, context), do: %{close(consent, context) | open: {name, args}}
+
+  @doc "Records the question that the client still holds: nobody has answered it."
+  @spec close(t(), map()) :: t()
+  def close(%{open: nil} = consent, _context), do: consent
+
+  def close(%{open: {name, args}} = consent, context) do
+    Trail.answered(context.session_id, name, args, "unanswered")
+    %{consent | open: nil}
+  end
 
   @doc """
   Takes in what was said to the question about this call, nil when nobody was asked: with the context of the call, and what a
@@ -24,7 +37,7 @@ defmodule JidoCode.Tools.Doors.MCP.Consent do
   @spec take(t(), String.t() | nil, String.t(), map(), map()) :: {t(), map(), String.t() | nil}
   def take(consent, said, name, args, context) do
     if said in @answers, do: Trail.answered(context.session_id, name, args, said)
-    consent = remember(consent, said, name, args)
+    consent = consent |> remember(said, name, args) |> settle(said, {name, args})
     once = if said == "once", do: [name], else: []
     context = Map.update(context, :consented_tools, [], &(&1 ++ consent.granted ++ once))
     {consent, context, spoken(said, refused?(consent, name, args))}
@@ -36,6 +49,9 @@ defmodule JidoCode.Tools.Doors.MCP.Consent do
   defp remember(consent, "once", _name, _args), do: %{consent | refused: nil}
   defp remember(consent, "no", name, args), do: %{consent | refused: {name, args}}
   defp remember(consent, _nothing, _name, _args), do: consent
+
+  defp settle(%{open: call} = consent, said, call) when said != nil, do: %{consent | open: nil}
+  defp settle(consent, _said, _call), do: consent
 
   @doc "Whether this call was refused last: then nobody is asked again."
   @spec refused?(t(), String.t(), map()) :: boolean()

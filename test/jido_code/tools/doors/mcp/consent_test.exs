@@ -231,6 +231,31 @@ defmodule JidoCode.Tools.Doors.MCP.ConsentTest do
       assert text =~ "No such question is open"
     end
 
+    test "leaves an entry for a question that never comes back", %{root: root} do
+      folder = Path.dirname(root)
+      file = Path.join(folder, "silent.jsonl")
+      env = [{~c"XDG_STATE_HOME", to_charlist(folder)}]
+      client = McpClient.start!(root, ["--audit-file", file], env: env)
+
+      # The first gives way to the same question, the last is open when the client leaves.
+      modern(client, 1, @echo)
+      %{"requestState" => state} = modern(client, 2, @echo)
+      modern(client, 3, @echo, answered(state, "no"))
+      assert %{"requestState" => _state} = modern(client, 4, %{"command" => "pwd"})
+      McpClient.leave(client)
+      JidoCode.Tools.Test.CommandProcesses.eventually(fn -> not File.exists?("/proc/#{client.pid}") end)
+
+      entries = fn status ->
+        for line <- file |> File.read!() |> String.split("\n", trim: true),
+            {:ok, %{"status" => ^status} = entry} <- [JidoCode.Tools.JSON.decode(line)],
+            do: {entry["tool"], entry["args_hash"]}
+      end
+
+      assert [{"bash_execute", echo}] = entries.("declined")
+      assert [{"bash_execute", ^echo}, {"bash_execute", pwd}] = entries.("unanswered")
+      assert pwd not in [nil, echo]
+    end
+
     test "takes a no, and what is no answer", %{root: root} do
       client = McpClient.start!(root)
       %{"requestState" => state} = modern(client, 1, @echo)
