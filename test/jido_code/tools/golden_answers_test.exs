@@ -33,6 +33,7 @@ defmodule JidoCode.Tools.GoldenAnswersTest do
   use ExUnit.Case, async: true
 
   alias JidoCode.Tools.{Answers, SecureExecutor}
+  alias JidoCode.Tools.Doors.MCP.Answer
   alias JidoCode.Tools.Test.MixProject
 
   @moduletag timeout: 180_000
@@ -132,6 +133,8 @@ defmodule JidoCode.Tools.GoldenAnswersTest do
           {"get_source_location.function", "get_source_location", %{"reference" => ours <> ".add/3"}},
           {"get_source_location.missing", "get_source_location", %{"reference" => ours <> ".ad"}},
           {"find_callers", "find_callers", %{"reference" => "JidoCode.Tools.Shortened.ending/2"}},
+          {"find_callers.calls", "find_callers",
+           %{"reference" => "JidoCode.Tools.Workspace.resolve/2", "direction" => "calls"}},
           {"find_callers.none", "find_callers", %{"reference" => ours <> ".add/3"}}
         ],
         do: golden(name, tool |> answer(args, File.cwd!()) |> String.replace(~r/^\d+: /m, "N: "))
@@ -250,6 +253,23 @@ defmodule JidoCode.Tools.GoldenAnswersTest do
           golden("fetch_elixir_docs.#{name}", answer("fetch_elixir_docs", %{"module" => module}, File.cwd!()))
   end
 
+  test "a denial, to a host and to an MCP client", %{root: root} do
+    read_only = %{granted_tier: :read_only}
+    golden("denied", answer("bash_execute", %{"command" => "ls"}, root, read_only))
+
+    context = Map.merge(read_only, %{session_id: "golden-#{System.unique_integer()}", project_root: root})
+    call = "run_exunit" |> SecureExecutor.new(%{}, context) |> SecureExecutor.execute()
+    golden("denied.mcp", Answer.build(call, [])["text"])
+  end
+
+  # No VM is restarted here: where one is, its answer is compared with this file as well.
+  test "a restart" do
+    golden(
+      "restart_project",
+      Answers.text("restart_project", %{"result" => "The project was restarted and is running."})
+    )
+  end
+
   test "a search", %{root: root} do
     args = %{"pattern" => "def \\w+", "path" => "lib"}
     golden("grep_search.content", answer("grep_search", args, root))
@@ -269,6 +289,17 @@ defmodule JidoCode.Tools.GoldenAnswersTest do
     golden("bash_execute", answer("bash_execute", %{"command" => "ls test"}, root))
     golden("bash_execute.failed", answer("bash_execute", %{"command" => "ls nowhere"}, root))
     golden("mix_task", answer("mix_task", %{"task" => "compile"}, root))
+
+    compile = %{
+      "output" => "Compiling 2 files (.ex)\n",
+      "stderr" =>
+        "\n== Compilation error in file lib/cart.ex ==\n** (CompileError) lib/cart.ex:7: undefined function total/1 " <>
+          "(expected Shop.Cart to define such a function or for it to be imported, but none are available)\n\n",
+      "exit_code" => 1
+    }
+
+    # In the words of one Elixir.
+    golden("mix_task.compile_error", Answers.text("mix_task", compile))
     golden("mix_task.refused", answer("mix_task", %{"task" => "ecto.drop"}, root))
   end
 end
