@@ -89,8 +89,13 @@ defmodule JidoCode.Tools.Definition do
   # What a definition/0 may take, which only writes down what is known.
   @limit_ms 5_000
 
-  # What `JidoCode.Tools.Telemetry` has fields for.
-  @families [:elixir, :search, :shell]
+  # What a tool's own event carries, `{measurements, metadata}` by the family that it names.
+  @event_fields [
+    elixir: {[:duration, :exit_code], [:task, :status, :session_id]},
+    search: {[:duration, :result_count], [:path, :status, :session_id]},
+    shell: {[:duration, :exit_code], [:command, :status, :session_id]}
+  ]
+  @families Keyword.keys(@event_fields)
 
   @max_description 4_000
   @max_title 100
@@ -155,6 +160,11 @@ defmodule JidoCode.Tools.Definition do
   # Of tools' events, in the order in which tools are listed.
   @spec families() :: [atom()]
   def families, do: @families
+
+  @doc false
+  # What the events of each family carry.
+  @spec event_fields() :: [{atom(), {measurements :: [atom()], metadata :: [atom()]}}]
+  def event_fields, do: @event_fields
 
   @doc false
   # {default, maximum, whether the handler keeps the time itself}

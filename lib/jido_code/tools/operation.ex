@@ -12,7 +12,7 @@ defmodule JidoCode.Tools.Operation do
     * `:label` - what the event calls the work: `{:argument, name}` or a fixed text
     * `:at_node` - optional, true, `:files` or `:compiled` for a tool that looks at a running system: with a node under `:node` in the context
       its handler is run there instead, see `JidoCode.Tools.Remote`
-    * `:format_error` - optional, `(reason, label) -> text`; `JidoCode.Tools.Handlers.Elixir.format_error/2` by default
+    * `:format_error` - optional, `(reason, label) -> text`; by default the words of `JidoCode.Tools.Handlers.Elixir.format_error/2`
 
   The work is a function of the checked arguments (defaults filled in) and the context. It answers
 
@@ -25,7 +25,7 @@ defmodule JidoCode.Tools.Operation do
   exits becomes an error: a handler must be safe under an executor that is linked to it.
   """
 
-  alias JidoCode.Tools.{Arguments, Definition, ProjectVM, Remote, Shortened, Telemetry, Visible}
+  alias JidoCode.Tools.{Arguments, Definition, Failure, ProjectVM, Remote, Shortened, Telemetry, Visible}
 
   # Labels come from the model and go to whoever listens.
   @max_label 100
@@ -139,7 +139,7 @@ defmodule JidoCode.Tools.Operation do
   end
 
   defp answer({:error, reason}, label, spec) do
-    format_error = Map.get(spec, :format_error, &JidoCode.Tools.Handlers.Elixir.format_error/2)
+    format_error = Map.get(spec, :format_error, &Failure.format/2)
 
     {:error, format_error.(reason, label)}
   end

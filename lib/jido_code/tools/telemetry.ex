@@ -24,14 +24,9 @@ defmodule JidoCode.Tools.Telemetry do
   fails costs the tool call nothing.
   """
 
-  alias JidoCode.Tools.Catalog
+  alias JidoCode.Tools.{Catalog, Definition}
 
-  # What a tool's own event carries, by the family that its definition names.
-  @families %{
-    elixir: {[:duration, :exit_code], [:task, :status, :session_id]},
-    search: {[:duration, :result_count], [:path, :status, :session_id]},
-    shell: {[:duration, :exit_code], [:command, :status, :session_id]}
-  }
+  @families Map.new(Definition.event_fields())
 
   @events %{
     [:jido_code, :security, :handler_loaded] => {[:system_time], [:module, :tier]},

@@ -9,7 +9,7 @@ defmodule JidoCode.Tools.Workspace do
   # What is resolved here may be changed before it is used; commands are therefore confined by the kernel as well, and what the
   # native core opens itself it opens beneath the project's folder.
 
-  alias JidoCode.Tools.Handlers
+  alias JidoCode.Tools.Host
   alias JidoCode.Tools.Security.Native
 
   @type resolved :: %{
@@ -31,12 +31,26 @@ defmodule JidoCode.Tools.Workspace do
           | :changing
           | :io
 
-  @doc "The project's root of a call; see `JidoCode.Tools.Handlers.Elixir.get_project_root/1`."
+  @doc "The project's root of a call, when there is such a folder; see `given_root/1`."
   @spec root(map()) :: {:ok, String.t()} | {:error, atom()}
   def root(context) do
-    case Handlers.Elixir.get_project_root(context) do
+    case given_root(context) do
       {:ok, root} -> if File.dir?(root), do: {:ok, root}, else: {:error, :project_root_not_found}
       error -> error
+    end
+  end
+
+  @doc """
+  The host's own answer when it had one as this library started, else the context's `:project_root`, else the current folder.
+  """
+  @spec given_root(map()) :: {:ok, String.t()} | {:error, atom()}
+  def given_root(context) do
+    helpers = Host.helpers()
+
+    cond do
+      helpers != nil -> helpers.get_project_root(context)
+      is_binary(context[:project_root]) -> {:ok, context[:project_root]}
+      true -> File.cwd()
     end
   end
 
@@ -59,14 +73,7 @@ defmodule JidoCode.Tools.Workspace do
         {:ok, %{absolute: absolute, relative: relative, exists?: exists?, directory?: directory?}}
 
       {:error, kind, text} ->
-        {:error, {kind(kind), text}}
+        {:error, {kind, text}}
     end
   end
-
-  for kind <-
-        ~w(invalid_root nul_byte too_long outside too_many_links not_found not_a_directory wrong_type changing)a do
-    defp kind(unquote(Atom.to_string(kind))), do: unquote(kind)
-  end
-
-  defp kind(_other), do: :io
 end

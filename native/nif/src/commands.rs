@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustler::{Binary, Encoder, Env, Resource, ResourceArc, SerdeTerm, Term};
+use rustler::{Binary, Encoder, Env, NifResult, Resource, ResourceArc, SerdeTerm, Term};
 use security_core::command_policy::{
     CommandGrammar, CommandPolicy, Denial, MixCall, Network, Place, Plan,
 };
@@ -12,7 +12,7 @@ use security_core::path_boundary::Boundary;
 use serde::Serialize;
 
 use crate::atoms;
-use crate::policy::{Policy, list};
+use crate::policy::{Policy, list, path_error};
 
 pub struct Commands(CommandPolicy);
 
@@ -83,12 +83,11 @@ fn command_plan<'a>(
     line: &'a str,
     aliases: bool,
     wide: bool,
-) -> Term<'a> {
+) -> NifResult<Term<'a>> {
     let root = Path::new(OsStr::from_bytes(root.as_slice()));
-    let refuse = |kind: &str, message: String| (atoms::error(), kind, message).encode(env);
     let boundary = match Boundary::open(root) {
         Ok(boundary) => boundary,
-        Err(error) => return refuse(error.kind(), error.to_string()),
+        Err(error) => return path_error(env, error.kind(), error.to_string()),
     };
     let place = Place {
         root: root.to_str(),
@@ -98,14 +97,14 @@ fn command_plan<'a>(
     };
     let plan = match policy.0.check(line, place) {
         Ok(plan) => plan,
-        Err(denial) => return denied(env, &denial),
+        Err(denial) => return Ok(denied(env, &denial)),
     };
     if let Err(error) = plan.bind(&boundary) {
-        return refuse(error.kind(), error.to_string());
+        return path_error(env, error.kind(), error.to_string());
     }
     match judged(root, &plan) {
-        Ok(judged) => (atoms::ok(), SerdeTerm(judged)).encode(env),
-        Err(error) => refuse("invalid_root", error.to_string()),
+        Ok(judged) => Ok((atoms::ok(), SerdeTerm(judged)).encode(env)),
+        Err(error) => path_error(env, "invalid_root", error.to_string()),
     }
 }
 

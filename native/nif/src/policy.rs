@@ -11,7 +11,7 @@ use rustler::{
 use security_core::mix_policy::{
     Alias, AliasStep, Arguments, Denial, List, MixPolicy, Positional, Switch, TaskGrammar, Value,
 };
-use security_core::path_boundary::{Boundary, BoundaryError};
+use security_core::path_boundary::Boundary;
 
 use crate::atoms;
 
@@ -190,24 +190,26 @@ fn bytes<'a>(env: Env<'a>, bytes: &[u8]) -> Term<'a> {
     NewBinary::from_slice(env, bytes).into()
 }
 
-fn boundary_error<'a>(env: Env<'a>, error: &BoundaryError) -> Term<'a> {
-    (atoms::error(), error.kind(), error.to_string()).encode(env)
+/// `{:error, kind, message}`. The kind is one of the core's own words, so it may become an atom.
+pub fn path_error<'a>(env: Env<'a>, kind: &'static str, message: String) -> NifResult<Term<'a>> {
+    let kind = Atom::from_str(env, kind)?;
+    Ok((atoms::error(), kind, message).encode(env))
 }
 
 /// `{:ok, absolute, relative, exists?, directory?}` or `{:error, kind, message}`.
 #[rustler::nif(schedule = "DirtyIo")]
-fn path_resolve<'a>(env: Env<'a>, root: Binary<'a>, path: Binary<'a>) -> Term<'a> {
+fn path_resolve<'a>(env: Env<'a>, root: Binary<'a>, path: Binary<'a>) -> NifResult<Term<'a>> {
     let path = Path::new(OsStr::from_bytes(path.as_slice()));
     let root = Path::new(OsStr::from_bytes(root.as_slice()));
     match Boundary::open(root).and_then(|boundary| boundary.resolve_by_any_name(path)) {
-        Ok(resolved) => (
+        Ok(resolved) => Ok((
             atoms::ok(),
             bytes(env, resolved.absolute.as_os_str().as_bytes()),
             bytes(env, resolved.relative.as_os_str().as_bytes()),
             resolved.exists,
             resolved.is_dir,
         )
-            .encode(env),
-        Err(error) => boundary_error(env, &error),
+            .encode(env)),
+        Err(error) => path_error(env, error.kind(), error.to_string()),
     }
 }

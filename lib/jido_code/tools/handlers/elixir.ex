@@ -7,8 +7,8 @@ defmodule JidoCode.Tools.Handlers.Elixir do
   `EtsInspect` and `FetchDocs`.
   """
 
-  alias JidoCode.Tools.Handlers.Elixir.Constants
-  alias JidoCode.Tools.{Host, Telemetry}
+  alias JidoCode.Tools.{Failure, Telemetry, Workspace}
+  alias JidoCode.Tools.Introspection.Ownership
   alias JidoCode.Tools.Render.SensitiveName
 
   @allowed_tasks ~w(compile test format deps.get deps.compile deps.tree deps.unlock help credo dialyzer docs hex.info)
@@ -30,7 +30,7 @@ defmodule JidoCode.Tools.Handlers.Elixir do
 
   @doc "Beginnings of process names that are refused."
   @spec blocked_prefixes() :: [String.t()]
-  defdelegate blocked_prefixes, to: Constants
+  defdelegate blocked_prefixes, to: Ownership, as: :host_prefixes
 
   @doc "Names of fields whose values are never shown."
   @spec sensitive_fields() :: [String.t()]
@@ -67,45 +67,13 @@ defmodule JidoCode.Tools.Handlers.Elixir do
   The text for an error. `subject` is the task, process, table or module that the call was about.
   """
   @spec format_error(term(), String.t()) :: String.t()
-  def format_error(reason, subject)
-  def format_error(:task_not_allowed, task), do: "Mix task not allowed: #{task}"
-  def format_error(:task_blocked, task), do: "Mix task is blocked: #{task}"
-  def format_error(:env_blocked, _task), do: "Environment 'prod' is blocked for safety"
-  def format_error(:timeout, task), do: "Mix task timed out: #{task}"
-  def format_error(:invalid_task_name, task), do: "Invalid task name format: #{task}"
-  def format_error(:path_traversal_blocked, _task), do: "Path traversal not allowed in arguments"
-
-  def format_error({:path_traversal_blocked, arg}, _task) do
-    "Path traversal not allowed in argument: #{arg}"
-  end
-
-  def format_error(:project_root_not_found, _subject), do: "The project's folder does not exist"
-  def format_error(:enoent, subject), do: "Command or file not found: #{subject}"
-  def format_error(reason, subject) when is_atom(reason), do: "Error (#{reason}): #{subject}"
-  def format_error(reason, _subject) when is_binary(reason), do: reason
-
-  def format_error(reason, subject) do
-    "Error (#{inspect(reason, limit: 10, printable_limit: 200)}): #{subject}"
-  end
+  defdelegate format_error(reason, subject), to: Failure, as: :format
 
   @doc """
   The project's root folder: the host's own answer when it had one as this library started, else the context's, else the current folder.
   """
   @spec get_project_root(map()) :: {:ok, String.t()} | {:error, atom()}
-  def get_project_root(context) do
-    helpers = Host.helpers()
-
-    cond do
-      helpers != nil ->
-        helpers.get_project_root(context)
-
-      is_binary(context[:project_root]) ->
-        {:ok, context[:project_root]}
-
-      true ->
-        File.cwd()
-    end
-  end
+  defdelegate get_project_root(context), to: Workspace, as: :given_root
 
   @doc """
   Emits `[:jido_code, :elixir, operation]`. `started` is monotonic time in microseconds.

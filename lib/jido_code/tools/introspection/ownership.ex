@@ -19,7 +19,6 @@ defmodule JidoCode.Tools.Introspection.Ownership do
   #   * `:all` - everything that rule 1 does not refuse
 
   alias JidoCode.Tools.Config
-  alias JidoCode.Tools.Handlers.Elixir.Constants
   alias JidoCode.Tools.Introspection.{At, Names, Observer, Reach}
 
   @config_key :project_namespaces
@@ -83,8 +82,16 @@ defmodule JidoCode.Tools.Introspection.Ownership do
     elixir_code_server sasl_sup release_handler alarm_handler overload
   )
 
-  # The host's own processes: the prefixes that the handlers name, and more.
-  @internal_prefixes Enum.reject(Constants.blocked_prefixes(), &String.starts_with?(&1, [":", "Elixir."])) ++
+  # What a host is told of these names: not all of them, as its own list has them.
+  @host_internal ~w(JidoCode.Tools JidoCode.Session JidoCode.Registry)
+  @host_system ~w(
+    kernel stdlib init code_server user application_controller error_logger logger global_name_server global_group
+    net_kernel auth inet_db erl_epmd erl_prim_loader file_server_2 erts_code_purger rex erl_signal_server ssl_manager
+    ssl_pem_cache disk_log_server disk_log_sup standard_error standard_error_sup
+  )
+
+  # The host's own processes.
+  @internal_prefixes @host_internal ++
                        ~w(JidoCode.Supervisor JidoCode.Application JidoCode.AgentSupervisor JidoCode.AgentRegistry) ++
                        ~w(JidoCode.TaskSupervisor JidoCode.PubSub JidoCode.Settings JidoCode.RateLimit) ++
                        ~w(JidoCode.Memory JidoCode.Config JidoCode.Agents JidoCode.TUI JidoCode.Commands)
@@ -125,6 +132,14 @@ defmodule JidoCode.Tools.Introspection.Ownership do
       one ->
         %__MODULE__{mode: :listed, node: node, prefixes: prefix(one)}
     end
+  end
+
+  @doc """
+  Beginnings of names that are refused, as a user would type them: with `Elixir.` and with a colon where they have one.
+  """
+  @spec host_prefixes() :: [String.t()]
+  def host_prefixes do
+    @host_internal ++ Enum.map(@host_internal, &("Elixir." <> &1)) ++ Enum.map(@host_system, &(":" <> &1))
   end
 
   @doc "Whether a name is refused whatever stands behind it, with or without colon or `Elixir.`."

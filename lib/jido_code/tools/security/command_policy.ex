@@ -70,7 +70,7 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
     case Native.command_plan(policy(), root, folder, line, opts[:aliases], opts[:list] == :wide) do
       {:ok, plan} -> {:ok, Map.update!(plan, :line, &{:line, &1})}
       {:denied, refusal} -> {:error, Refusal.format(refusal) <> own_name(refusal, root)}
-      {:error, kind, text} -> {:error, on_disk(kind, text)}
+      {:error, kind, text} -> {:error, Refusal.on_disk(kind, text)}
     end
   rescue
     # A line that is not UTF-8 does not reach the core.
@@ -100,10 +100,6 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
   end
 
   defp own_name(_refusal, _root), do: ""
-
-  defp on_disk("outside", text), do: "Path traversal not allowed: #{text} (it leads out of the project)"
-  defp on_disk("protected_path", text), do: "This path must not be changed by a tool: #{text}"
-  defp on_disk(_kind, text), do: text
 
   @doc false
   # The policy of the configuration, with this policy for `mix`. Raises `ArgumentError` for a wrong value.

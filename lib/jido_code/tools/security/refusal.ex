@@ -23,6 +23,10 @@ defmodule JidoCode.Tools.Security.Refusal do
           list: :narrow | :wide | nil
         }
 
+  # What is wrong with a path on disk, beside leading out of the project.
+  @path_kinds [:invalid_root, :nul_byte, :too_long, :too_many_links, :not_found, :not_a_directory] ++
+                [:wrong_type, :changing, :io]
+
   # More names than that help nobody to choose.
   @most_names 60
 
@@ -36,6 +40,30 @@ defmodule JidoCode.Tools.Security.Refusal do
     said = say(refusal.kind, refusal, refusal.argument || refusal.command || refusal.task || "")
     said <> in_force(refusal)
   end
+
+  @doc "What a refusal begins with, where no more than its subject is known."
+  @spec brief(atom(), String.t()) :: String.t()
+  def brief(:invalid_task_name, task), do: "Invalid task name format: #{task}"
+  def brief(:task_blocked, task), do: "Mix task is blocked: #{task}"
+  def brief(:task_not_allowed, task), do: "Mix task not allowed: #{task}"
+  def brief(:env_blocked, env), do: "Environment '#{env}' is blocked for safety"
+  def brief(:path_traversal_blocked, argument), do: "Path traversal not allowed in argument: #{argument}"
+
+  @doc "What the disk says against a path of a command line; `text` is the core's, with the command and the path."
+  @spec on_disk(atom(), String.t()) :: String.t()
+  def on_disk(:outside, text), do: "Path traversal not allowed: #{text} (it leads out of the project)"
+  def on_disk(:protected_path, text), do: "This path must not be changed by a tool: #{text}"
+  def on_disk(kind, text) when kind in [:too_many_matches | @path_kinds], do: text
+
+  @doc "The same for a path that is a parameter of its own."
+  @spec parameter(atom(), String.t(), String.t()) :: String.t()
+  def parameter(:outside, path, _text), do: "Path traversal not allowed: #{path} leads outside of the project"
+  def parameter(kind, _path, text) when kind in @path_kinds, do: "The path is invalid: #{text}"
+
+  @doc "A path that is in none of the folders of tests."
+  @spec outside_tests(String.t(), [String.t()]) :: String.t()
+  def outside_tests(path, folders),
+    do: "#{path} is not in the project's test/ directory (#{Enum.join(folders, ", ")})"
 
   defp alias_hint(%{kind: :alias_function_step}),
     do: ". A person can add the alias to config :jido_code_tools, trusted_aliases:."
@@ -212,7 +240,7 @@ defmodule JidoCode.Tools.Security.Refusal do
   # Paths
 
   defp say(:path_traversal_blocked, _refusal, subject),
-    do: "Path traversal not allowed in argument: #{subject}"
+    do: brief(:path_traversal_blocked, subject)
 
   defp say(:absolute_path_blocked, %{task: nil}, subject),
     do: "Absolute paths outside project not allowed: #{subject}"
@@ -227,24 +255,24 @@ defmodule JidoCode.Tools.Security.Refusal do
 
   # Mix
 
-  defp say(:invalid_task_name, %{task: task}, _subject), do: "Invalid task name format: #{task}"
+  defp say(:invalid_task_name, %{task: task}, _subject), do: brief(:invalid_task_name, task)
 
   defp say(:task_blocked, %{task: task, reason: :not_listed}, _subject),
-    do: "Mix task is blocked: #{task}. It is never run by a tool."
+    do: brief(:task_blocked, task) <> ". It is never run by a tool."
 
   defp say(:task_blocked, %{task: task, reason: reason}, _subject),
-    do: "Mix task is blocked: #{task}#{because(reason)}."
+    do: brief(:task_blocked, task) <> because(reason) <> "."
 
   defp say(:task_not_allowed, %{task: task} = refusal, _subject),
-    do: "Mix task not allowed: #{task}." <> instead(refusal.allowed)
+    do: brief(:task_not_allowed, task) <> "." <> instead(refusal.allowed)
 
   defp say(:env_blocked, refusal, subject),
-    do: "Environment '#{subject}' is blocked for safety." <> instead(refusal.allowed)
+    do: brief(:env_blocked, subject) <> "." <> instead(refusal.allowed)
 
   defp say(:outside_test_paths, refusal, subject) do
     about(refusal) <>
-      "#{subject} is not in the project's test/ directory (#{Enum.join(Config.get(:test_paths), ", ")}). " <>
-      "A person can name other folders in config :jido_code_tools, test_paths:."
+      outside_tests(subject, Config.get(:test_paths)) <>
+      ". A person can name other folders in config :jido_code_tools, test_paths:."
   end
 
   defp say(:not_a_test_file, refusal, subject),

@@ -27,7 +27,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
   alias JidoCode.Tools.{Answers, Command, Deadline, Operation, Project, Workspace}
   alias JidoCode.Tools.Command.Result
   alias JidoCode.Tools.Project.TestEvents
-  alias JidoCode.Tools.Security.MixPolicy
+  alias JidoCode.Tools.Security.{MixPolicy, Refusal}
 
   @default_timeout 120_000
   @max_timeout 300_000
@@ -231,11 +231,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
       {:ok, %{relative: relative}} ->
         {:ok, relative}
 
-      {:error, {:outside, _text}} ->
-        {:error, "Path traversal not allowed: #{path} leads outside of the project"}
-
-      {:error, {_kind, text}} ->
-        {:error, "The path is invalid: #{text}"}
+      {:error, {kind, text}} ->
+        {:error, Refusal.parameter(kind, path, text)}
     end
   end
 
@@ -246,7 +243,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
 
     if Enum.any?(folders, &below?(place, &1)) or umbrella?(place),
       do: :ok,
-      else: {:error, "#{path} is not in the project's test/ directory (#{Enum.join(folders, ", ")})"}
+      else: {:error, Refusal.outside_tests(path, folders)}
   end
 
   # The policy knows the configured test folders. Those that the project declares itself were looked at here.
