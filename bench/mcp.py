@@ -2,12 +2,14 @@
 
     python3 bench/mcp.py start -- COMMAND...       from the launcher's start to its answers, three times
     python3 bench/mcp.py calls N -- COMMAND...     memory of launcher and VMs before and after N calls, and their rate
+    python3 bench/mcp.py tools N -- COMMAND...     how long each tool takes, warm: median and 99th percentile of up to N calls
     python3 bench/mcp.py together N -- COMMAND...  two servers started at once without `_build`, N times: how many failed
     python3 bench/mcp.py beside N -- COMMAND...    one server, whose `mix_task compile` runs while its project starts
 
 COMMAND is what `mix jido.mcp.config --format command --tier privileged` prints; `start` without the project's `_build` shows
-what it costs to compile, `together` and `beside` remove it each time. For `calls` the limits have to be raised: `--config FILE`, with
-`config :jido_code_tools, tool_rate_limits: %{read_only: {100_000, 1_000}, privileged: {100_000, 1_000}}` in the file.
+what it costs to compile, `together` and `beside` remove it each time. For `calls` and `tools` the limits have to be raised: `--config FILE`,
+with `config :jido_code_tools, tool_rate_limits: Map.new(~w(read_only execute privileged)a, &{&1, {100_000, 1_000}})` in the file; `tools`
+wants `--consent trace_calls` as well.
 """
 
 import json
@@ -21,6 +23,26 @@ CALLS = [
     ("fetch_elixir_docs", {"module": "Shop.Inventory", "function": "take"}),
     ("get_process_state", {"process": "Shop.Inventory"}),
 ]
+
+
+# Of each tool a call that finds something.
+WARM = [
+    *CALLS,
+    ("inspect_supervisor", {"supervisor": "Shop.Supervisor"}),
+    ("ets_inspect", {"operation": "info", "table": "shop_stock"}),
+    ("list_processes", {}),
+    ("system_overview", {}),
+    ("get_logs", {}),
+    ("get_source_location", {"reference": "Shop.Inventory.take"}),
+    ("find_callers", {"reference": "Shop.Inventory"}),
+    ("grep_search", {"pattern": "Inventory"}),
+    ("bash_execute", {"command": "ls lib"}),
+    ("trace_calls", {"reference": "Shop.Inventory.take", "timeout": 100}),
+    ("mix_task", {"task": "compile"}),
+    ("run_exunit", {}),
+]
+# What one tool may take altogether.
+MOST_SECONDS = 15
 
 
 class Server:
@@ -161,6 +183,62 @@ def calls(total, command):
     server.leave()
 
 
+def tools(turns, command):
+    server = Server(command)
+    server.initialize()
+    for tool in CALLS:
+        while "still starting" in server.call(*tool)["content"][0]["text"]:
+            pass
+    left = {tool["name"] for tool in server.request("tools/list", {})["result"]["tools"]}
+    print("tool: median ms, 99th percentile ms, calls")
+    for name, arguments in WARM:
+        measure(turns, [name], lambda name=name, arguments=arguments: [timed(server, name, arguments)[0]])
+        left.discard(name)
+    for names, call in [
+        (["bash_background", "bash_output", "kill_shell"], lambda: shell(server)),
+        (["restart_project"], lambda: [timed(server, "restart_project", {})[0]]),
+    ]:
+        measure(turns, names, call)
+        left.difference_update(names)
+    # The project's own, and those that have no call here yet.
+    print(f"not measured: {', '.join(sorted(left)) or 'none'}")
+    server.leave()
+
+
+def timed(server, name, arguments):
+    """Milliseconds of a call that must not fail, and its text."""
+    begin = time.monotonic()
+    result = server.call(name, arguments)
+    took = (time.monotonic() - begin) * 1000
+    text = result["content"][0]["text"]
+    if result.get("isError"):
+        raise ValueError(text.strip().splitlines()[0][:100])
+    return took, text
+
+
+def shell(server):
+    """A background shell's beginning, a look at it and its end."""
+    begun, text = timed(server, "bash_background", {"command": "sleep 60"})
+    named = {"shell_id": text.split("shell_id: ")[1].split()[0]}
+    return [begun, *(timed(server, name, named)[0] for name in ("bash_output", "kill_shell"))]
+
+
+def measure(turns, names, call):
+    """`call` gives the time of each of these tools. Its first turn warms it up."""
+    rounds = []
+    begin = time.monotonic()
+    try:
+        call()
+        while len(rounds) < turns and time.monotonic() - begin < MOST_SECONDS:
+            rounds.append(call())
+    except ValueError as refused:
+        print(f"{', '.join(names)}: refused: {refused}", flush=True)
+        return
+    for name, times in zip(names, map(sorted, zip(*rounds))):
+        middle, late = (times[int(part * (len(times) - 1))] for part in (0.5, 0.99))
+        print(f"{name}: {middle:.1f}, {late:.1f}, {len(times)}", flush=True)
+
+
 def pipeline(server, total, width=8):
     """Keeps some calls under way at once."""
     errors = 0
@@ -178,6 +256,8 @@ def main():
     words, command = sys.argv[1 : sys.argv.index("--")], sys.argv[sys.argv.index("--") + 1 :]
     if words == ["start"]:
         start(command)
+    elif words[0] == "tools":
+        tools(int(words[1]), command)
     elif words[0] == "together":
         starts(int(words[1]), command, [[LOOK], [LOOK]])
     elif words[0] == "beside":
