@@ -372,7 +372,7 @@ fn number_is_secret(text: &[u8], key: &Key, class: KeyClass, word: &Word) -> boo
     let data = word.place.data && word.place.ends || is_data_number(text, key, word.at, word.end);
     let said = value.len() >= 8 && !key.name.eq_ignore_ascii_case(b"pass");
     class >= KeyClass::Password
-        && (6..=12).contains(&value.len())
+        && (6..=40).contains(&value.len())
         && all(value, D)
         && (data || said)
 }

@@ -102,7 +102,7 @@ enum Close {
     Section,
 }
 
-/// A map, a struct or a block at `at`: the values of its members. Says whether there is one.
+/// A map, a struct, a tuple or a block at `at`: the values in it. Says whether there is one.
 pub(super) fn members(scan: &mut Scan, key: &Key, class: KeyClass, at: usize) -> bool {
     let text = scan.text;
     let name = match text.get(at) {
@@ -118,8 +118,21 @@ pub(super) fn members(scan: &mut Scan, key: &Key, class: KeyClass, at: usize) ->
     {
         return false;
     }
-    walk(scan, key, class, name + 1, Close::Brace);
+    if name == at && is_tuple(text, at) {
+        elements(scan, key, class, at);
+    } else {
+        walk(scan, key, class, name + 1, Close::Brace);
+    }
     true
+}
+
+/// `{"bob", "…"}`: a string behind the brace, and no separator of a member behind the string.
+fn is_tuple(text: &[u8], at: usize) -> bool {
+    let first = skip_space(text, at + 1, 8);
+    marked(text, first).is_some_and(|literal| {
+        matches!(literal.kind, Kind::Quoted(_))
+            && text.get(skip_space(text, literal.after, 8)) == Some(&b',')
+    })
 }
 
 /// The indented lines below a name in YAML, or those below a `[section]`.
