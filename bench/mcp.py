@@ -2,7 +2,7 @@
 
     python3 bench/mcp.py start -- COMMAND...       from the launcher's start to its answers, three times
     python3 bench/mcp.py calls N -- COMMAND...     memory of launcher and VMs before and after N calls, and their rate
-    python3 bench/mcp.py tools N -- COMMAND...     how long each tool takes, warm: median and 99th percentile of up to N calls
+    python3 bench/mcp.py tools N -- COMMAND...     each tool's time, warm: median and 99th percentile of up to N calls
     python3 bench/mcp.py together N -- COMMAND...  two servers started at once without `_build`, N times: how many failed
     python3 bench/mcp.py beside N -- COMMAND...    one server, whose `mix_task compile` runs while its project starts
 
@@ -220,7 +220,9 @@ def shell(server):
     """A background shell's beginning, a look at it and its end."""
     begun, text = timed(server, "bash_background", {"command": "sleep 60"})
     named = {"shell_id": text.split("shell_id: ")[1].split()[0]}
-    return [begun, *(timed(server, name, named)[0] for name in ("bash_output", "kill_shell"))]
+    looked, _text = timed(server, "bash_output", {**named, "block": False})
+    killed, _text = timed(server, "kill_shell", named)
+    return [begun, looked, killed]
 
 
 def measure(turns, names, call):
@@ -234,6 +236,8 @@ def measure(turns, names, call):
     except ValueError as refused:
         print(f"{', '.join(names)}: refused: {refused}", flush=True)
         return
+    if not rounds:
+        print(f"{', '.join(names)}: one turn took {time.monotonic() - begin:.0f} s", flush=True)
     for name, times in zip(names, map(sorted, zip(*rounds))):
         middle, late = (times[int(part * (len(times) - 1))] for part in (0.5, 0.99))
         print(f"{name}: {middle:.1f}, {late:.1f}, {len(times)}", flush=True)

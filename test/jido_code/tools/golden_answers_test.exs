@@ -134,7 +134,7 @@ defmodule JidoCode.Tools.GoldenAnswersTest do
           {"get_source_location.missing", "get_source_location", %{"reference" => ours <> ".ad"}},
           {"find_callers", "find_callers", %{"reference" => "JidoCode.Tools.Shortened.ending/2"}},
           {"find_callers.calls", "find_callers",
-           %{"reference" => "JidoCode.Tools.Workspace.resolve/2", "direction" => "calls"}},
+           %{"reference" => "JidoCode.Tools.Test.Calling.to_pay/1", "direction" => "calls"}},
           {"find_callers.none", "find_callers", %{"reference" => ours <> ".add/3"}}
         ],
         do: golden(name, tool |> answer(args, File.cwd!()) |> String.replace(~r/^\d+: /m, "N: "))
