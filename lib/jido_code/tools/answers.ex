@@ -5,11 +5,11 @@ defmodule JidoCode.Tools.Answers do
   #
   # A tool's definition names the function that writes its results, under `:text`. The library's own are in this folder.
 
-  alias JidoCode.Tools.{Catalog, Definition}
+  alias JidoCode.Tools.{Catalog, Definition, Shortened}
   alias JidoCode.Tools.Answers.Plain
   alias JidoCode.Tools.Introspection.Bounded
 
-  @max_characters 30_000
+  @max_characters Shortened.answer()
   @timeout_ms 5_000
 
   @doc """

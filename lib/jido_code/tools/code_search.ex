@@ -19,7 +19,7 @@ defmodule JidoCode.Tools.CodeSearch do
   #   * `:case_insensitive` - letters match whatever their case (default false)
   #   * `:multiline` - matches may span lines, `.` matches a line's end (default false)
   #   * `:head_limit` - most results shown: matches for `:content`, else files (default: as many as fit)
-  #   * `:budget` - most characters of text (default 30,000)
+  #   * `:budget` - most characters of text (default: those of a result)
   #   * `:timeout` - milliseconds (default 30,000)
   #
   # Files are chosen as ripgrep chooses them: hidden and ignored ones are left out unless `:path` names them, links are not
@@ -113,7 +113,7 @@ defmodule JidoCode.Tools.CodeSearch do
         case_insensitive: false,
         multiline: false,
         head_limit: nil,
-        budget: 30_000,
+        budget: Shortened.answer(),
         timeout: @default_timeout
       )
 

@@ -86,6 +86,7 @@ defmodule JidoCode.Tools.Command do
   """
 
   alias JidoCode.Tools.Command.{Confinement, Fence, Options, Result, Server}
+  alias JidoCode.Tools.Shortened
 
   @type stage ::
           [String.t(), ...]
@@ -164,7 +165,7 @@ defmodule JidoCode.Tools.Command do
                {non_neg_integer(), non_neg_integer()}
                | {non_neg_integer(), non_neg_integer(), non_neg_integer()}
   def read(command, positions, options \\ []) when tuple_size(positions) in [2, 3] do
-    options = Keyword.validate!(options, limit: 30_000)
+    options = Keyword.validate!(options, limit: Shortened.answer())
     Server.read(command, positions, options[:limit])
   end
 

@@ -4,6 +4,12 @@ defmodule JidoCode.Tools.Shortened do
 
   alias JidoCode.Tools.Render.Text
 
+  @answer 30_000
+
+  @doc "Characters of a tool's result at most."
+  @spec answer() :: pos_integer()
+  def answer, do: @answer
+
   @doc """
   The beginning of a text of several lines.
 

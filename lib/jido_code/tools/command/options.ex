@@ -9,6 +9,9 @@ defmodule JidoCode.Tools.Command.Options do
   @version 4
   @max_grace 10_000
   @max_keep 4 * 1024 * 1024
+
+  # Of each stream that nobody set another for: its head and its tail, in bytes.
+  @keep {15_000, 15_000}
   @max_channel 64 * 1024 * 1024
   # Past any use, and far from where the arithmetic of deadlines ends.
   @for_ever 100 * 365 * 24 * 3_600_000
@@ -30,7 +33,7 @@ defmodule JidoCode.Tools.Command.Options do
         env: [],
         timeout: 120_000,
         grace: 2_000,
-        keep: {15_000, 15_000},
+        keep: @keep,
         channel: nil,
         write: [],
         read: [],
@@ -172,7 +175,7 @@ defmodule JidoCode.Tools.Command.Options do
     do: {integer(:keep, head, 0..(@max_keep - 1)), integer(:keep, tail, 0..(@max_keep - 1))}
 
   defp keep([{_, _} | _] = streams, stream),
-    do: streams |> Keyword.get(stream, {15_000, 15_000}) |> keep(stream)
+    do: streams |> Keyword.get(stream, @keep) |> keep(stream)
 
   defp keep(keep, _stream), do: invalid(":keep", "{head, tail} in bytes", keep)
 

@@ -9,6 +9,12 @@ defmodule JidoCode.Tools.Handlers.BashBackground do
 
   alias JidoCode.Tools.{Answers, Command, Deadline, Operation, Project, Shells, Shortened}
   alias JidoCode.Tools.Command.Confinement
+  alias JidoCode.Tools.Config.Table
+
+  # What holds where a person has configured nothing else.
+  @shells Table.fetch!(:background_shells).shown
+  @lives Table.fetch!(:background_timeout_ms).shown
+  @kept Table.fetch!(:background_keep_ms).shown
 
   # For judging the line and starting the command, not for the command.
   @timeout 30_000
@@ -19,7 +25,7 @@ defmodule JidoCode.Tools.Handlers.BashBackground do
       name: "bash_background",
       title: "Start a command line in the background",
       summary: "a command line that goes on after the answer",
-      limits: "8 per session, one hour",
+      limits: "#{@shells} per session, #{@lives}; configurable",
       tier: :execute,
       hints: :runs,
       text: &Answers.Shell.text/1,
@@ -29,7 +35,7 @@ defmodule JidoCode.Tools.Handlers.BashBackground do
       description:
         "Start a command line in the background and get a shell_id at once. The same commands are allowed as in " <>
           "bash_execute. Read its output with bash_output, end it with kill_shell. It lives as long as this session, at most " <>
-          "one hour; ten minutes after its end its output is gone.",
+          "#{@lives}; #{@kept} after its end its output is gone. A person may have configured other times.",
       parameters: [
         %{name: "command", type: :string, required: true, description: "The command line to run."},
         %{

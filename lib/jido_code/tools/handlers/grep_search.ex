@@ -24,7 +24,7 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
 
   use JidoCode.Tools.Behaviours.SecureHandler
 
-  alias JidoCode.Tools.{Answers, CodeSearch, Operation, Workspace}
+  alias JidoCode.Tools.{Answers, CodeSearch, Operation, Shortened, Workspace}
 
   @timeout_ms 30_000
 
@@ -32,7 +32,7 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
   @margin_ms 750
 
   # Text fields together: the listing and the note.
-  @max_characters 30_000
+  @max_characters Shortened.answer()
   @note_characters 1_000
 
   @max_context 50

@@ -21,9 +21,9 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor do
     * `:timeout` - milliseconds, default 30,000. At the end of it the worker is asked to stop (exit `:shutdown`), has
       `:grace` to answer or to clean up, and is then killed
     * `:grace` - milliseconds, default 500
-    * `:max_heap_size` - words (8 bytes), default 1,000,000
-    * `:max_binary_size` - bytes of binaries outside the heap, which the VM's heap limit does not count; default 64 MiB.
-      Watched while the worker runs and checked before its answer is taken
+    * `:max_heap_size` - words (8 bytes), default as that of the key `:max_heap_words`, see `JidoCode.Tools.Config`
+    * `:max_binary_size` - bytes of binaries outside the heap, which the VM's heap limit does not count; default as that of
+      `:max_binary_bytes`. Watched while the worker runs and checked before its answer is taken
     * `:supervisor` - a `Task.Supervisor`, default `JidoCode.Tools.TaskSupervisor`
 
   ## Results
@@ -38,6 +38,7 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor do
   | no supervisor | `{:error, {:crashed, :supervisor_not_running}}` |
   """
 
+  alias JidoCode.Tools.Config.Table
   alias JidoCode.Tools.Security.IsolatedExecutor.{Admission, Keeper}
   alias JidoCode.Tools.Telemetry
 
@@ -51,8 +52,8 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor do
   @defaults %{
     timeout: 30_000,
     grace: 500,
-    max_heap_size: 1_000_000,
-    max_binary_size: 64 * 1024 * 1024,
+    max_heap_size: Table.fetch!(:max_heap_words).default,
+    max_binary_size: Table.fetch!(:max_binary_bytes).default,
     supervisor: JidoCode.Tools.TaskSupervisor
   }
 
