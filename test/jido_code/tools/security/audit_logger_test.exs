@@ -53,6 +53,22 @@ defmodule JidoCode.Tools.Security.AuditLoggerTest do
       assert entry.digest =~ ~r/\A[0-9a-f]{64}\z/
     end
 
+    test "arguments that would unfold without end have no hash, and their entry stands", %{core: core} do
+      args = %{"bomb" => Enum.reduce(1..40, [], fn _level, inner -> [inner | inner] end)}
+      assert is_integer(log(core, "s", args: args))
+      assert [%{args_hash: nil}] = entries(core, "s", [])
+
+      assert_raise ArgumentError, "the arguments are too large to be hashed", fn ->
+        AuditLogger.hash_args(args, core: core)
+      end
+    end
+
+    test "more of them than a normal scheduler turns into terms at once", %{core: core} do
+      for _ <- 1..101, do: log(core, "s")
+      assert core |> entries("s", limit: 100) |> length() == 100
+      assert core |> entries("s", limit: 101) |> Enum.map(& &1.id) == Enum.to_list(101..1//-1)
+    end
+
     test "every status is kept", %{core: core} do
       statuses = [:ok, :error, :blocked, :timeout, :crashed, :cancelled]
       for status <- statuses, do: log(core, "s", status: status, log_blocked: false)

@@ -35,6 +35,13 @@ defmodule JidoCode.Tools.Security.PolicyTest do
     assert {:error, %{kind: _kind}} = MixPolicy.check("test", List.duplicate("--#{long}", 10), "test")
   end
 
+  test "mix: so are many short ones" do
+    for number <- [1_000, 1_001, 100_000] do
+      assert {:error, %{kind: :too_many_arguments}} =
+               MixPolicy.check("compile", List.duplicate("--force", number))
+    end
+  end
+
   test "mix: a refused step of an alias is named, with the key that helps" do
     aliases = [{"test", ["ecto.create", nil, "test"]}, {"setup", ["deps.get", "phx.gen.secret"]}]
 
