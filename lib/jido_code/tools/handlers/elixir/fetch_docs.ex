@@ -192,17 +192,10 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
         do: {@detail_budget, details(entries, @detail_budget[:docs])},
         else: {@index_budget, index(entries)}
 
-    specs = if "function" in wanted.kinds, do: specs(docs.specs, function, arity, arities, nil), else: []
-
-    callbacks =
-      if "callback" in wanted.kinds,
-        do: specs(docs.callbacks, function, arity, arities, "callback"),
-        else: []
-
     types = if function && "type" not in wanted.kinds, do: [], else: types(docs.types, function, arity)
 
     {shown_docs, left} = fit(shown_entries, budget[:docs])
-    {shown_specs, left} = fit(specs ++ callbacks, budget[:specs] + left)
+    {shown_specs, left} = fit(declared(docs, wanted, arities), budget[:specs] + left)
     {shown_types, left} = fit(types, budget[:types] + left)
     {moduledoc, moduledoc_cut?} = cut(docs.moduledoc, budget[:moduledoc] + if(function, do: 0, else: left))
 
@@ -217,15 +210,29 @@ defmodule JidoCode.Tools.Handlers.Elixir.FetchDocs do
     |> put(function != nil, "function", function)
     |> about(docs, function)
     |> noted([
-      not docs.documented &&
-        "The compiled module holds no documentation (a release drops it unless strip_beams keeps \"Docs\"); its functions " <>
-          "are taken from its exports.",
+      undocumented_note(docs),
       left_out_note(shown_docs.left, "documented entries"),
       left_out_note(shown_specs.left, "specs"),
       left_out_note(shown_types.left, "types"),
       function == nil && moduledoc_cut? && "The module's description was cut.",
       function == nil && entries != [] && "This is an index; give function (and arity) for the whole text."
     ])
+  end
+
+  defp declared(docs, %{function: function, arity: arity, kinds: kinds}, arities) do
+    specs = if "function" in kinds, do: specs(docs.specs, function, arity, arities, nil), else: []
+
+    callbacks =
+      if "callback" in kinds, do: specs(docs.callbacks, function, arity, arities, "callback"), else: []
+
+    specs ++ callbacks
+  end
+
+  defp undocumented_note(%{documented: true}), do: nil
+
+  defp undocumented_note(_docs) do
+    "The compiled module holds no documentation (a release drops it unless strip_beams keeps \"Docs\"); its functions " <>
+      "are taken from its exports."
   end
 
   defp about(result, _docs, function) when function != nil, do: result
