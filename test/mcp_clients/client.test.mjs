@@ -131,7 +131,7 @@ for (const [title, { Client, Stdio, elicit, options, version, pings, schema }] o
         assert.match((await run("ls lib", { action: "cancel" }))[1], /did not answer/);
         assert.match((await run("ls lib", { action: "decline" }))[1], /said no\.$/);
         assert.equal(asked.length, 3);
-        assert.match((await run("ls lib", accept("once")))[1], /to this very call/);
+        assert.match((await run("ls lib", accept("once")))[1], /already said no to this call/);
         assert.equal(asked.length, 3);
         answers.length = 0;
         assert.deepEqual(await run("ls -d lib", accept("for this session")), [false, "lib\n"]);

@@ -267,7 +267,7 @@ class Checks:
             self.assertEqual(await call("ls lib", "decline", None), (True, DENIED + "said no."))
             self.assertEqual(len(asked), 4)
             # The same call again asks nobody, a call that is refused anyway asks nobody either.
-            self.assertIn("to this very call", (await call("ls lib", "accept", "once"))[1])
+            self.assertIn("already said no to this call", (await call("ls lib", "accept", "once"))[1])
             self.assertIn("sudo", (await call("sudo ls", "accept", "once"))[1])
             self.assertEqual(len(asked), 4)
             answers.clear()
