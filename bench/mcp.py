@@ -61,7 +61,10 @@ class Server:
         return self.ids
 
     def answer(self):
-        return json.loads(self.process.stdout.readline())
+        """The next answer; what the server tells of its own accord, as that its tools changed, is passed over."""
+        while "id" not in (message := json.loads(self.process.stdout.readline())):
+            pass
+        return message
 
     def request(self, method, params):
         self.send(method, params)
