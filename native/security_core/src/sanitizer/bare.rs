@@ -366,7 +366,8 @@ fn tight_is_secret(text: &[u8], key: &Key, class: KeyClass, value: &[u8], word: 
     !argument && class >= KeyClass::Password && !value.contains(&b'_') && all(value, L | U)
 }
 
-/// `"password": 494950924`, `PASSWORD: 68670594`: so many digits are no length and no count.
+/// `"password": 494950924`, `PASSWORD: 68670594`: so many digits are no length and no count,
+/// and no password that people have is longer than forty.
 fn number_is_secret(text: &[u8], key: &Key, class: KeyClass, word: &Word) -> bool {
     let value = &text[word.at..word.end];
     let data = word.place.data && word.place.ends || is_data_number(text, key, word.at, word.end);
