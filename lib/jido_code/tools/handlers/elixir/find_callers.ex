@@ -40,7 +40,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallers do
           "arguments, implementations of behaviours and protocols, structs, types, and processes called by the module's name; with " <>
           "file, line and the calling function. Exact where a search for the name is not: aliases, imports and pipes are resolved, " <>
           "comments and strings are not callers. direction calls lists what it uses itself. Looks at compiled code, so compile " <>
-          "first; names that are computed at run time are not found, nor are mix.exs and scripts.",
+          "first; names that are computed at run time are not found, nor calls that are made while a module compiles (as in its " <>
+          "attributes), nor are mix.exs and scripts.",
       parameters: [
         %{
           name: "reference",
