@@ -8,6 +8,12 @@ defmodule JidoCode.Tools.Deadline do
   @typedoc "`timeout` is the call's whole time in milliseconds, `at` its end in monotonic time."
   @type t :: %__MODULE__{timeout: pos_integer(), at: integer()}
 
+  @default_ms 30_000
+
+  @doc "Milliseconds for a call of a tool that says nothing of its time."
+  @spec default_ms() :: pos_integer()
+  def default_ms, do: @default_ms
+
   @doc """
   Starts the time that was asked for: the default unless it is a positive integer, never more than the maximum.
 

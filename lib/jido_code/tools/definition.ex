@@ -42,7 +42,7 @@ defmodule JidoCode.Tools.Definition do
   `:idempotent` and `:open_world` to booleans.
   """
 
-  alias JidoCode.Tools.{Arguments, Shortened, Tier, Visible}
+  alias JidoCode.Tools.{Arguments, Deadline, Shortened, Tier, Visible}
   alias JidoCode.Tools.Behaviours.SecureHandler
   alias JidoCode.Tools.Introspection.Bounded
 
@@ -69,8 +69,6 @@ defmodule JidoCode.Tools.Definition do
           optional(:requires_consent) => boolean(),
           optional(:offered) => String.t()
         }
-
-  @timeout_ms 30_000
 
   @looks %{read_only: true, destructive: false, idempotent: true, open_world: false}
   @runs %{read_only: false, destructive: true, idempotent: false, open_world: true}
@@ -123,7 +121,7 @@ defmodule JidoCode.Tools.Definition do
     definition
     |> Map.merge(%{title: title, handler: handler, hints: hints(definition.hints)})
     |> Map.put_new(:summary, title)
-    |> Map.put_new(:timeout_ms, time(definition)[:default] || @timeout_ms)
+    |> Map.put_new(:timeout_ms, time(definition)[:default] || Deadline.default_ms())
   end
 
   # A key without a value is as good as none.

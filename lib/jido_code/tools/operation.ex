@@ -96,11 +96,10 @@ defmodule JidoCode.Tools.Operation do
 
   def emit([:jido_code, family, _operation] = event, started, label, context, outcome) do
     duration = System.convert_time_unit(System.monotonic_time() - started, :native, :microsecond)
+    {[:duration, figure], [labelled | _same]} = Definition.event_fields()[family]
 
-    {figure, value} = figure(family, outcome)
-
-    Telemetry.execute(event, %{figure => value, duration: duration}, %{
-      label_key(family) => Shortened.label(label, @max_label),
+    Telemetry.execute(event, %{figure => figure(figure, family, outcome), duration: duration}, %{
+      labelled => Shortened.label(label, @max_label),
       status: status(outcome),
       session_id: session_id(context)
     })
@@ -157,22 +156,17 @@ defmodule JidoCode.Tools.Operation do
 
   defp label(text, _args) when is_binary(text), do: text
 
-  defp label_key(:elixir), do: :task
-  defp label_key(:search), do: :path
-  defp label_key(:shell), do: :command
+  defp figure(:result_count, _family, {kind, %{"count" => count}}) when kind in [:ok, :timeout], do: count
+  defp figure(:result_count, _family, _outcome), do: 0
 
-  defp figure(:search, {kind, %{"count" => count}}) when kind in [:ok, :timeout],
-    do: {:result_count, count}
-
-  defp figure(:search, _outcome), do: {:result_count, 0}
-
-  defp figure(_family, {kind, %{"exit_code" => code}})
+  defp figure(:exit_code, _family, {kind, %{"exit_code" => code}})
        when kind in [:ok, :timeout] and is_integer(code),
-       do: {:exit_code, code}
+       do: code
 
-  defp figure(_family, {:ok, _result}), do: {:exit_code, 0}
-  defp figure(:shell, _outcome), do: {:exit_code, -1}
-  defp figure(_family, _outcome), do: {:exit_code, 1}
+  defp figure(:exit_code, _family, {:ok, _result}), do: 0
+  # A shell's command that came to no end has no code of its own.
+  defp figure(:exit_code, :shell, _outcome), do: -1
+  defp figure(:exit_code, _family, _outcome), do: 1
 
   defp status({:ok, _result}), do: :ok
   defp status({:timeout, _result}), do: :timeout

@@ -406,13 +406,8 @@ defmodule JidoCode.Tools.Render do
 
         if bytes >= @min_item do
           share = max(div(bytes, shares(source)), min(bytes, @min_share))
-          {prefix, walk} = prefix(key, depth, div(share, 2), walk)
-          {node, left, walk} = value(names, value, depth, share - byte_size(prefix), walk)
-          # What fits on the line that it begins costs no indentation of its own.
-          used =
-            Layout.bytes_on_line(node, 2 * depth + String.length(prefix)) || share - byte_size(prefix) - left
-
-          items(rest, depth, bytes - byte_size(prefix) - used, walk, [{",", prefix, node} | items])
+          {item, used, walk} = item(key, names, value, depth, share, walk)
+          items(rest, depth, bytes - used, walk, [item | items])
         else
           cut(source, bytes, walk, items)
         end
@@ -420,6 +415,14 @@ defmodule JidoCode.Tools.Render do
       {:tail, _term} ->
         cut(source, bytes, walk, items)
     end
+  end
+
+  defp item(key, names, value, depth, share, walk) do
+    {prefix, walk} = prefix(key, depth, div(share, 2), walk)
+    {node, left, walk} = value(names, value, depth, share - byte_size(prefix), walk)
+    # What fits on the line that it begins costs no indentation of its own.
+    used = Layout.bytes_on_line(node, 2 * depth + String.length(prefix)) || share - byte_size(prefix) - left
+    {{",", prefix, node}, byte_size(prefix) + used, walk}
   end
 
   defp cut(source, bytes, walk, items) do

@@ -3,14 +3,15 @@ defmodule JidoCode.Tools.Shells do
   # The background commands of all sessions.
   #
   # A shell belongs to the session that started it: for any other it does not exist. Ids can't be guessed. It ends by `kill/2`,
-  # with its session, after one hour (`config :jido_code_tools, background_timeout_ms:`), and with this process. Ten minutes after its
-  # end (`background_keep_ms:`) its output is forgotten. A session has at most 8 shells (`background_shells:`), all sessions
-  # together at most 64. Of each stream the last 256 KiB can be read.
+  # with its session, after its time (`config :jido_code_tools, background_timeout_ms:`), and with this process. Its output is kept
+  # for a while after its end (`background_keep_ms:`). A session has no more shells than `background_shells:` says, and all
+  # sessions together have a limit as well. Of each stream the last part can be read.
 
   use GenServer
 
   alias JidoCode.Tools.{Command, Config, Shortened, Telemetry, Temporary}
 
+  # Of all sessions together: each shell is a runner of its own and holds up to twice @keep.
   @overall 64
 
   # Bytes of each stream that wait to be read; the oldest go first.

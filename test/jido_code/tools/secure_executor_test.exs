@@ -1,7 +1,7 @@
 defmodule JidoCode.Tools.SecureExecutorTest do
   use ExUnit.Case, async: true
 
-  alias JidoCode.Tools.{Call, SecureExecutor, Telemetry}
+  alias JidoCode.Tools.{Call, CallTime, SecureExecutor, Telemetry}
   alias JidoCode.Tools.Command.Confinement
   alias JidoCode.Tools.Security.{AuditLogger, RateLimiter}
   alias JidoCode.Tools.Test.{Careless, Consenting, Declared, Events, Generate, Printing, Runs}
@@ -314,7 +314,7 @@ defmodule JidoCode.Tools.SecureExecutorTest do
 
   describe "time" do
     defp timeout(name, handler, args),
-      do: SecureExecutor.timeout(%Call{name: name, tool: name, handler: handler, args: args, context: %{}})
+      do: CallTime.of(%Call{name: name, tool: name, handler: handler, args: args, context: %{}})
 
     test "the call's, else the handler's, else the tool's, else 30 s" do
       assert timeout("foreign", Runs, %{}) == 30_000

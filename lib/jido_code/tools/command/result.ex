@@ -94,16 +94,7 @@ defmodule JidoCode.Tools.Command.Result do
     do: {:error, {:runner, "the command could not be ended: #{left} of its processes are left"}}
 
   def from_report(report, _single?) do
-    stages =
-      for stage <- report["stages"] do
-        %{
-          program: stage["program"],
-          exit_code: stage["exit_code"],
-          signal: stage["signal"],
-          error: stage["error"]
-        }
-      end
-
+    stages = Enum.map(report["stages"], &stage/1)
     status = Map.fetch!(@statuses, report["status"])
     own_end? = status in [:exited, :signaled]
     last = List.last(stages)
@@ -126,4 +117,7 @@ defmodule JidoCode.Tools.Command.Result do
        processes_left: report["processes_left"]
      }}
   end
+
+  defp stage(%{"program" => program, "exit_code" => exit_code, "signal" => signal, "error" => error}),
+    do: %{program: program, exit_code: exit_code, signal: signal, error: error}
 end

@@ -4,7 +4,10 @@ defmodule JidoCode.Tools.Project.Line do
 
   alias JidoCode.Tools.{Command, Config, Deadline, Project, Workspace}
   alias JidoCode.Tools.Project.Places
-  alias JidoCode.Tools.Security.CommandPolicy
+  alias JidoCode.Tools.Security.{CommandPolicy, Refusal}
+
+  # The parameter that names the folder.
+  @folder "working_directory"
 
   @typedoc "What `JidoCode.Tools.Command` takes, the plan and its options, and the line as it was understood."
   @type t :: %{plan: Command.plan(), options: keyword(), shown: String.t()}
@@ -38,9 +41,8 @@ defmodule JidoCode.Tools.Project.Line do
   defp folder(root, folder) do
     case Workspace.resolve(root, folder) do
       {:ok, %{directory?: true, relative: relative}} -> {:ok, relative}
-      {:ok, _other} -> {:error, "working_directory is not a folder: #{folder}"}
-      {:error, {:outside, _text}} -> {:error, "working_directory must be inside the project: #{folder}"}
-      {:error, {_kind, text}} -> {:error, "working_directory can't be used: #{text}"}
+      {:ok, _file} -> {:error, Refusal.folder(@folder, folder, :not_a_folder)}
+      {:error, reason} -> {:error, Refusal.folder(@folder, folder, reason)}
     end
   end
 

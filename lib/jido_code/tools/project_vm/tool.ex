@@ -3,7 +3,7 @@ defmodule JidoCode.Tools.ProjectVM.Tool do
   # A tool of the project's own as the VM that decides sees it: the handler of every definition that the project's VM offered
   # (`JidoCode.Tools.ProjectVM.Offer`). The work is done over there.
 
-  alias JidoCode.Tools.{Call, Definition, ProjectVM, SecureExecutor}
+  alias JidoCode.Tools.{Call, CallTime, Definition, ProjectVM}
 
   @doc "A call of an offered tool, for `JidoCode.Tools.SecureExecutor.execute/1`."
   @spec call(Definition.t(), map(), map()) :: Call.t()
@@ -16,7 +16,7 @@ defmodule JidoCode.Tools.ProjectVM.Tool do
   @doc "Runs the tool on arguments that were checked. The result is what its handler gives, as plain data or written as text."
   @spec execute(map(), map()) :: {:ok, term()} | {:error, String.t()}
   def execute(args, %{node: %ProjectVM{} = vm, offered: definition} = context) do
-    time = SecureExecutor.timeout(call(definition, args, %{}))
+    time = CallTime.of(call(definition, args, %{}))
 
     case ProjectVM.call_tool(vm, definition, args, time, context) do
       {:ok, %{"text" => text} = answer} when is_binary(text) -> {:ok, noted(text, answer["note"])}

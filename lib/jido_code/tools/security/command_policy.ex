@@ -91,11 +91,8 @@ defmodule JidoCode.Tools.Security.CommandPolicy do
   # A link outside that leads to the project: a line is run as it was typed, so it is typed without the link.
   defp own_name(%{kind: :absolute_path_blocked, argument: "/" <> _rest = path}, root) do
     case Native.path_resolve(root, path) do
-      {:ok, absolute, _relative, _exists?, _directory?} ->
-        ". This one is in the project: write it as #{absolute}"
-
-      {:error, _kind, _text} ->
-        ""
+      {:ok, absolute, _relative, _exists?, _directory?} -> Refusal.own_name(absolute)
+      {:error, _kind, _text} -> ""
     end
   end
 

@@ -38,9 +38,9 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor do
   | no supervisor | `{:error, {:crashed, :supervisor_not_running}}` |
   """
 
+  alias JidoCode.Tools.{Deadline, Telemetry}
   alias JidoCode.Tools.Config.Table
   alias JidoCode.Tools.Security.IsolatedExecutor.{Admission, Keeper}
-  alias JidoCode.Tools.Telemetry
 
   @type result ::
           {:ok, term()}
@@ -50,16 +50,12 @@ defmodule JidoCode.Tools.Security.IsolatedExecutor do
           | {:error, {:crashed, term()}}
 
   @defaults %{
-    timeout: 30_000,
+    timeout: Deadline.default_ms(),
     grace: 500,
     max_heap_size: Table.fetch!(:max_heap_words).default,
     max_binary_size: Table.fetch!(:max_binary_bytes).default,
     supervisor: JidoCode.Tools.TaskSupervisor
   }
-
-  @doc "The options and their default values."
-  @spec defaults() :: %{atom() => term()}
-  def defaults, do: @defaults
 
   @doc "Whether the task supervisor runs."
   @spec supervisor_available?(Supervisor.supervisor()) :: boolean()

@@ -60,6 +60,18 @@ defmodule JidoCode.Tools.Security.Refusal do
   def parameter(:outside, path, _text), do: "Path traversal not allowed: #{path} leads outside of the project"
   def parameter(kind, _path, text) when kind in @path_kinds, do: "The path is invalid: #{text}"
 
+  @doc "The same for a parameter that is to be a folder of the project."
+  @spec folder(String.t(), String.t(), {atom(), String.t()} | :not_a_folder) :: String.t()
+  def folder(parameter, path, :not_a_folder), do: "#{parameter} is not a folder: #{path}"
+  def folder(parameter, path, {:outside, _text}), do: "#{parameter} must be inside the project: #{path}"
+
+  def folder(parameter, _path, {kind, text}) when kind in @path_kinds,
+    do: "#{parameter} can't be used: #{text}"
+
+  @doc "What follows the refusal of a path by which a link outside leads to the project."
+  @spec own_name(String.t()) :: String.t()
+  def own_name(absolute), do: ". This one is in the project: write it as #{absolute}"
+
   @doc "A path that is in none of the folders of tests."
   @spec outside_tests(String.t(), [String.t()]) :: String.t()
   def outside_tests(path, folders),

@@ -108,7 +108,7 @@ defmodule JidoCode.Tools.ProjectVM.OfferTest do
 
     {[slow], []} = Offer.read([Map.put(@plain, "timeout_ms", 10_000_000_000)])
     call = JidoCode.Tools.ProjectVM.Tool.call(slow, %{}, %{})
-    assert JidoCode.Tools.SecureExecutor.timeout(call) == 600_000
+    assert JidoCode.Tools.CallTime.of(call) == 600_000
   end
 
   test "what is wrong with one is said, and the others are taken" do

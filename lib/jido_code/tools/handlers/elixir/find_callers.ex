@@ -232,7 +232,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.FindCallers do
 
   defp nobody(reference, search) do
     "No use of #{Reference.show(reference)} was found in #{search.searched} compiled modules. Names that are computed at run time, " <>
-      "configuration, templates that are not compiled, and tests are not searched."
+      "calls made while a module compiles, configuration, templates that are not compiled, and tests are not searched."
   end
 
   defp unread([]), do: nil

@@ -315,8 +315,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunit do
   defp timing(%{started?: false}, _asked), do: nil
 
   defp timing(%{timing: timing} = events, asked) do
-    Map.merge(times(timing), %{"seed" => events.seed, "slowest" => slowest(events, asked || @slowest)})
-    |> Map.merge(if asked, do: %{"asked" => asked}, else: %{})
+    told = Map.merge(times(timing), %{"seed" => events.seed, "slowest" => slowest(events, asked || @slowest)})
+    if asked, do: Map.put(told, "asked", asked), else: told
   end
 
   # Known when a suite came to its end.
