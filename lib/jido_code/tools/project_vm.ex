@@ -8,6 +8,7 @@ defmodule JidoCode.Tools.ProjectVM do
   # compiled is read by a confined child. What a command may have written is never read by this VM.
 
   alias JidoCode.Tools.{Command, Definition, Remote}
+  alias JidoCode.Tools.Introspection.BeamFile
   alias JidoCode.Tools.ProjectVM.{Keeper, Launch, Side, Wire}
 
   @enforce_keys [:keeper, :root, :env]
@@ -110,8 +111,9 @@ defmodule JidoCode.Tools.ProjectVM do
     file =
       if name =~ ~r/\A\p{Lu}/u and not String.starts_with?(name, "Elixir."), do: "Elixir." <> name, else: name
 
+    # The code server would list every folder of the path for a name that none has.
     file =~ ~r/\A[\p{L}\p{N}_@.]+\z/u and byte_size(file) < 200 and
-      is_list(:code.where_is_file(String.to_charlist(file <> ".beam")))
+      match?({:ok, _path, _id}, BeamFile.find(file))
   end
 
   # What lies compiled may not be all, or nothing yet: a project that starts is waited for before it is said that there is nothing.
