@@ -367,13 +367,16 @@ fn tight_is_secret(text: &[u8], key: &Key, class: KeyClass, value: &[u8], word: 
 }
 
 /// `"password": 494950924`, `PASSWORD: 68670594`: so many digits are no length and no count,
-/// and no password that people have is longer than forty.
+/// and no password that people have is longer than forty. Of tokens and keys few are numbers, and
+/// no count, port or time in milliseconds has sixteen digits.
 fn number_is_secret(text: &[u8], key: &Key, class: KeyClass, word: &Word) -> bool {
     let value = &text[word.at..word.end];
+    let shortest = match class {
+        KeyClass::Password | KeyClass::Field => 6,
+        KeyClass::Token | KeyClass::Secret => 16,
+        _ => return false,
+    };
     let data = word.place.data && word.place.ends || is_data_number(text, key, word.at, word.end);
     let said = value.len() >= 8 && !key.name.eq_ignore_ascii_case(b"pass");
-    class >= KeyClass::Password
-        && (6..=40).contains(&value.len())
-        && all(value, D)
-        && (data || said)
+    (shortest..=40).contains(&value.len()) && all(value, D) && (data || said)
 }
