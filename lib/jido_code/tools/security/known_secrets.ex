@@ -22,6 +22,9 @@ defmodule JidoCode.Tools.Security.KnownSecrets do
   # What is nested deeper in an application's environment is not looked at.
   @max_depth 12
 
+  # Every shell sets it. Among passwords' names it is one, too, and the project's own path would vanish from every text.
+  @working_folder "PWD"
+
   @doc false
   @spec start_link(keyword()) :: GenServer.on_start()
   def start_link(_opts), do: GenServer.start_link(__MODULE__, [], name: __MODULE__)
@@ -91,7 +94,11 @@ defmodule JidoCode.Tools.Security.KnownSecrets do
   end
 
   defp collect(core) do
-    environment = for {name, value} <- System.get_env(), secret <- secrets(core, name, value), do: secret
+    environment =
+      for {name, value} <- System.get_env(),
+          name != @working_folder,
+          secret <- secrets(core, name, value),
+          do: secret
 
     applications =
       for {app, _description, _version} <- Application.loaded_applications(),

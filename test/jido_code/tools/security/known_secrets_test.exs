@@ -89,6 +89,16 @@ defmodule JidoCode.Tools.Security.KnownSecretsTest do
            }
   end
 
+  test "the working folder, which every shell exports as PWD, is no secret", %{secret: secret} do
+    before = System.get_env("PWD")
+    on_exit(fn -> if before, do: System.put_env("PWD", before), else: System.delete_env("PWD") end)
+    System.put_env("PWD", "/home/ann/app2/shop")
+    System.put_env("JIDO_TEST_PASSWORD", secret)
+    KnownSecrets.refresh()
+    refute hidden?("/home/ann/app2/shop")
+    assert hidden?(secret)
+  end
+
   test "the application environment, nested, in maps, lists, charlists", %{secret: secret} do
     shapes = [
       [{:api_key, secret}],
