@@ -1,33 +1,37 @@
 //! Names that no list may let through, and variables that no line may set.
 
-/// Programs that run command lines.
+/// Programs that run command lines. Sorted.
+#[rustfmt::skip]
 pub const SHELLS: &[&str] = &[
-    "sh", "bash", "zsh", "fish", "dash", "ksh", "csh", "tcsh", "ash", "mksh", "rbash", "busybox",
-    "pwsh", "nu", "xonsh", "elvish",
+    "ash", "bash", "busybox", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "pwsh",
+    "rbash", "sh", "tcsh", "xonsh", "zsh",
 ];
 
-/// Programs that run other programs, or become someone else first.
+/// Programs that run other programs, or become someone else first, and those whose own language
+/// runs some: editors, interpreters, awk, sed. Sorted.
 #[rustfmt::skip]
 pub const LAUNCHERS: &[&str] = &[
-    "env", "xargs", "sudo", "doas", "su", "runuser", "nohup", "setsid", "nice", "ionice", "chrt",
-    "taskset", "timeout", "stdbuf", "unbuffer", "script", "watch", "parallel", "time", "strace",
-    "ltrace", "gdb", "chroot", "unshare", "nsenter", "flock", "ssh", "at", "batch", "crontab",
-    "systemd-run", "docker", "podman", "awk", "gawk", "mawk", "sed", "ed", "ex", "vi", "vim",
-    "nvim", "emacs", "perl", "ruby", "php", "lua", "tclsh", "expect", "m4", "socat", "nc", "ncat",
+    "at", "awk", "batch", "chroot", "chrt", "crontab", "doas", "docker", "ed", "emacs", "env",
+    "ex", "expect", "flock", "gawk", "gdb", "ionice", "ltrace", "lua", "m4", "mawk", "nc", "ncat",
+    "nice", "nohup", "nsenter", "nvim", "parallel", "perl", "php", "podman", "ruby", "runuser",
+    "script", "sed", "setsid", "socat", "ssh", "stdbuf", "strace", "su", "sudo", "systemd-run",
+    "taskset", "tclsh", "time", "timeout", "unbuffer", "unshare", "vi", "vim", "watch", "xargs",
 ];
 
 /// Those of [`LAUNCHERS`] that the wide list takes, because what they run is judged with them.
+/// Sorted.
+#[rustfmt::skip]
 pub const JUDGED_LAUNCHERS: &[&str] = &[
-    "env", "xargs", "nice", "timeout", "awk", "gawk", "mawk", "sed",
+    "awk", "env", "gawk", "mawk", "nice", "sed", "timeout", "xargs",
 ];
 
-/// Statements of a shell that are no programs.
+/// Statements of a shell that are no programs, as POSIX and bash have them. Sorted.
 #[rustfmt::skip]
 pub const BUILTINS: &[&str] = &[
-    "eval", "exec", "source", ".", "cd", "pushd", "popd", "export", "unset", "set", "shopt",
-    "alias", "unalias", "trap", "read", "declare", "typeset", "local", "readonly", "builtin",
-    "command", "enable", "hash", "type", "ulimit", "umask", "wait", "jobs", "fg", "bg", "kill",
-    "exit", "return", "shift", "let", "mapfile", "history", "fc", "bind", "complete", ":",
+    ".", ":", "alias", "bg", "bind", "builtin", "cd", "command", "complete", "declare", "enable",
+    "eval", "exec", "exit", "export", "fc", "fg", "hash", "history", "jobs", "kill", "let",
+    "local", "mapfile", "popd", "pushd", "read", "readonly", "return", "set", "shift", "shopt",
+    "source", "trap", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait",
 ];
 
 /// Variables that make programs load, run or trust something else. A name with `*` at its end

@@ -112,7 +112,11 @@ fn is_argument(value: &[u8]) -> bool {
 
 /// Words that usage texts put where the password goes.
 fn is_usage(value: &[u8]) -> bool {
-    const WORDS: &[&[u8]] = &[b"password", b"pass", b"passwd", b"pwd", b"secret", b"token"];
+    /// Sorted.
+    #[rustfmt::skip]
+    const WORDS: &[&[u8]] = &[
+        b"pass", b"passwd", b"password", b"pwd", b"secret", b"token",
+    ];
     WORDS.iter().any(|w| value.eq_ignore_ascii_case(w))
 }
 

@@ -36,37 +36,14 @@ fn header_text(text: &[u8], at: usize) -> (usize, usize) {
     (at, at + end)
 }
 
+/// First words of an authorization header: those that are registered, and those of vendors. Sorted.
+#[rustfmt::skip]
 const SCHEMES: &[&[u8]] = &[
-    b"bearer",
-    b"basic",
-    b"token",
-    b"digest",
-    b"negotiate",
-    b"ntlm",
-    b"apikey",
-    b"api-key",
-    b"aws4-hmac-sha256",
-    b"hawk",
-    b"oauth",
-    b"key",
-    b"jwt",
-    b"genie",
-    b"genie-key",
-    b"genieKey",
-    b"ssws",
-    b"bot",
-    b"sharedaccesssignature",
-    b"sharedkey",
-    b"mac",
-    b"splunk",
-    b"pat",
-    b"private-token",
-    b"snowflake",
-    b"githubtoken",
-    b"zoho-oauthtoken",
-    b"klaviyo-api-key",
-    b"deepl-auth-key",
-    b"client-id",
+    b"api-key", b"apikey", b"aws4-hmac-sha256", b"basic", b"bearer", b"bot", b"client-id",
+    b"deepl-auth-key", b"digest", b"genie", b"genie-key", b"geniekey", b"githubtoken", b"hawk",
+    b"jwt", b"key", b"klaviyo-api-key", b"mac", b"negotiate", b"ntlm", b"oauth", b"pat",
+    b"private-token", b"sharedaccesssignature", b"sharedkey", b"snowflake", b"splunk", b"ssws",
+    b"token", b"zoho-oauthtoken",
 ];
 
 /// `Authorization: Bearer …`: what follows the scheme's name.

@@ -8,6 +8,7 @@ use super::shape::starts_ci;
 
 /// How far a row's beginning, and the next row, may be.
 const MAX_ROW: usize = 4096;
+/// More rows are not shown in a page that a person reads.
 const MAX_ROWS: usize = 1024;
 
 /// Does a heading close at `at` that has no cell beside it? Then its cells are below.

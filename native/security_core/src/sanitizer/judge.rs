@@ -46,6 +46,7 @@ pub(super) fn is_number(value: &[u8]) -> bool {
     if !is_at(value, 0, D | DOT | US | DASH) {
         return false;
     }
+    // The first that fits decides, so `ms` stands before `s`.
     const SUFFIXES: &[&[u8]] = &[
         b"u8", b"u16", b"u32", b"u64", b"usize", b"i8", b"i16", b"i32", b"i64", b"isize", b"ms",
         b"s", b"L", b"u", b"kb", b"mb",
@@ -87,21 +88,11 @@ pub(super) fn is_path(value: &[u8]) -> bool {
 }
 
 fn is_hash(value: &[u8]) -> bool {
+    /// How the hashes of passwords begin, in crypt(3), LDAP, Postgres and Django. Sorted.
+    #[rustfmt::skip]
     const SCHEMES: &[&[u8]] = &[
-        b"$2a$",
-        b"$2b$",
-        b"$2y$",
-        b"$argon2",
-        b"$pbkdf2",
-        b"$scrypt",
-        b"$1$",
-        b"$5$",
-        b"$6$",
-        b"$y$",
-        b"SCRAM-SHA-256$",
-        b"{SSHA}",
-        b"pbkdf2_sha256$",
-        b"md5",
+        b"$1$", b"$2a$", b"$2b$", b"$2y$", b"$5$", b"$6$", b"$argon2", b"$pbkdf2", b"$scrypt",
+        b"$y$", b"SCRAM-SHA-256$", b"md5", b"pbkdf2_sha256$", b"{SSHA}",
     ];
     value.len() >= 20 && SCHEMES.iter().any(|scheme| value.starts_with(scheme)) && any(value, D)
 }
@@ -156,7 +147,11 @@ pub(crate) fn is_identifier(value: &[u8]) -> bool {
 
 /// `State#record.field`, `Size/binary`: what Erlang's code has where values stand.
 fn is_erlang(value: &[u8]) -> bool {
-    const TYPES: &[&[u8]] = &[b"/binary", b"/bytes", b"/integer", b"/utf8", b"/bitstring"];
+    /// The types that a segment of a binary can have. Sorted.
+    #[rustfmt::skip]
+    const TYPES: &[&[u8]] = &[
+        b"/binary", b"/bitstring", b"/bytes", b"/integer", b"/utf8",
+    ];
     let field = memchr::memchr(b'#', value).is_some_and(|hash| {
         let dot = run_end(value, hash + 1, L | US | D);
         dot > hash + 1 && value.get(dot) == Some(&b'.') && all(&value[..hash], WORD)

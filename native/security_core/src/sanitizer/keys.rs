@@ -31,6 +31,7 @@ pub enum KeyClass {
 
 /// The longest name that is looked at.
 pub(crate) const MAX_NAME: usize = 100;
+/// Words of a name that are looked at, more than people write; of a longer name the last ones.
 const MAX_WORDS: usize = 14;
 
 /// A name in lower case, where its words are, and what each of them says.
@@ -123,6 +124,15 @@ impl Words {
     }
 }
 
+/// Whose password a word that ends in `pass` or `pwd` names: `dbpass`, `pgpwd`; not `bypass`,
+/// `compass`. Sorted.
+#[rustfmt::skip]
+static OWNERS: &[&[u8]] = &[
+    b"admin", b"database", b"db", b"ftp", b"http", b"imap", b"key", b"ldap", b"login", b"mail",
+    b"my", b"mysql", b"pg", b"proxy", b"rabbitmq", b"redis", b"root", b"smtp", b"sql", b"ssh",
+    b"ssl", b"store", b"user",
+];
+
 /// Words that end, glued, in a telling one: `dbpassword`, `authtoken`, `smtppass`.
 fn glued(word: &[u8]) -> Option<KeyClass> {
     let ends = |tail: &[u8]| word.len() > tail.len() && word.ends_with(tail);
@@ -134,33 +144,7 @@ fn glued(word: &[u8]) -> Option<KeyClass> {
             .strip_suffix(b"pass")
             .or(word.strip_suffix(b"pwd"))
             .unwrap_or_default();
-        return matches!(
-            owner,
-            b"db"
-                | b"user"
-                | b"smtp"
-                | b"mysql"
-                | b"pg"
-                | b"my"
-                | b"root"
-                | b"admin"
-                | b"ftp"
-                | b"mail"
-                | b"redis"
-                | b"ssh"
-                | b"http"
-                | b"proxy"
-                | b"login"
-                | b"key"
-                | b"store"
-                | b"sql"
-                | b"imap"
-                | b"ldap"
-                | b"rabbitmq"
-                | b"database"
-                | b"ssl"
-        )
-        .then_some(KeyClass::Password);
+        return OWNERS.contains(&owner).then_some(KeyClass::Password);
     }
     if ends(b"secret") {
         return Some(KeyClass::Secret);

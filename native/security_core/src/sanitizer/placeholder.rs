@@ -6,17 +6,18 @@ use once_cell::sync::OnceCell;
 use super::marks::without;
 use super::shape::*;
 
-/// Beginnings of references and of what documentation writes.
+/// Beginnings of references to a secret that is kept elsewhere, and of what documentation writes
+/// in its place. Sorted.
 #[rustfmt::skip]
 static PREFIXES: &[&[u8]] = &[
-    b"op://", b"vault:", b"vault://", b"arn:", b"ssm:", b"sm://", b"awssm", b"secret://",
-    b"secrets/", b"secretsmanager", b"env:", b"env.", b"env(", b"enc[", b"enc(", b"file:",
-    b"@microsoft.keyvault", b"projects/", b"kms:", b"akv:", b"gcp:", b"keyring:", b"keychain:",
-    b"data.", b"var.", b"local.", b"module.", b"secrets.", b"process.env", b"system.get_env",
-    b"system.fetch_env", b"os.environ", b"os.getenv", b"getenv", b"self.", b"this.", b"config.",
-    b"settings.", b"ref+", b"bw:", b"pass://", b"your", b"my-", b"my_", b"some-", b"some_",
-    b"insert", b"replace", b"enter-", b"enter_", b"**redacted", b"***", b"&lt;", b"\\u003c",
-    b"{:system", b"function", b"#ref", b"#pid", b"#function", b"...",
+    b"#function", b"#pid", b"#ref", b"&lt;", b"***", b"**redacted", b"...", b"@microsoft.keyvault",
+    b"\\u003c", b"akv:", b"arn:", b"awssm", b"bw:", b"config.", b"data.", b"enc(", b"enc[",
+    b"enter-", b"enter_", b"env(", b"env.", b"env:", b"file:", b"function", b"gcp:", b"getenv",
+    b"insert", b"keychain:", b"keyring:", b"kms:", b"local.", b"module.", b"my-", b"my_", b"op://",
+    b"os.environ", b"os.getenv", b"pass://", b"process.env", b"projects/", b"ref+", b"replace",
+    b"secret://", b"secrets.", b"secrets/", b"secretsmanager", b"self.", b"settings.", b"sm://",
+    b"some-", b"some_", b"ssm:", b"system.fetch_env", b"system.get_env", b"this.", b"var.",
+    b"vault:", b"vault://", b"your", b"{:system",
 ];
 
 /// The first bytes of those: most values begin otherwise.
@@ -30,13 +31,13 @@ static BEGINS: [bool; 256] = {
     begins
 };
 
-/// Words that no secret has in it.
+/// Words that no secret has in it. Sorted.
 #[rustfmt::skip]
 static INSIDE: &[&[u8]] = &[
-    b"example", b"placeholder", b"changeme", b"change-me", b"change_me", b"redacted", b"filtered",
-    b"xxxx", b"****", b"....", b"dummy", b"-here", b"_here", b"goes-here", b"your-", b"your_",
-    b"todo", b"fixme", b"not-set", b"not_set", b"\xe2\x80\xa6", b"\xe2\x80\xa2", b"-token>",
-    b"-key>",
+    b"****", b"-here", b"-key>", b"-token>", b"....", b"_here", b"change-me", b"change_me",
+    b"changeme", b"dummy", b"example", b"filtered", b"fixme", b"goes-here", b"not-set", b"not_set",
+    b"placeholder", b"redacted", b"todo", b"xxxx", b"your-", b"your_", b"\xe2\x80\xa2",
+    b"\xe2\x80\xa6",
 ];
 
 /// Stands for a secret without being one: `[REDACTED]`, `***`, `<token>`, `your-api-key`, `$VAR`,

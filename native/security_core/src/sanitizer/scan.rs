@@ -48,9 +48,9 @@ pub(crate) struct Scan<'t> {
 /// Hits are handed over, and budgets given, for windows of this size.
 pub(crate) const WINDOW: usize = 64 * 1024;
 
-/// How many bytes may be read for each byte of a window, and what any text may spend besides.
+/// How many bytes may be read for each byte of a window.
 const READS_PER_BYTE: usize = 10;
-
+/// What a text of any length may spend besides: of a short one, everything in it may be a name.
 const SMALL: usize = 64 * 1024;
 /// A value begins no farther behind its name.
 const FAR: usize = 512;

@@ -396,18 +396,11 @@ fn pair_value(text: &[u8], from: usize) -> Option<usize> {
         end = run_end_capped(text, at, ALPHA | US, 24);
     }
     let word = &text[at..end];
+    /// What exporters call the value of the name beside it. Sorted.
+    #[rustfmt::skip]
     const NAMES: &[&[u8]] = &[
-        b"value",
-        b"val",
-        b"content",
-        b"secret_value",
-        b"plaintext",
-        b"default",
-        b"string",
-        b"defaultvalue",
-        b"default_value",
-        b"secretvalue",
-        b"secretstring",
+        b"content", b"default", b"default_value", b"defaultvalue", b"plaintext", b"secret_value",
+        b"secretstring", b"secretvalue", b"string", b"val", b"value",
     ];
     if !NAMES.iter().any(|name| word.eq_ignore_ascii_case(name)) {
         return None;
@@ -432,14 +425,10 @@ fn asked(text: &[u8], key: &Key) -> bool {
     let prompt = lead.trim_ascii_start();
     let typed = matches!(prompt.first(), Some(b'$' | b'#' | b'>' | b'%' | b'+'))
         || memchr::memmem::find(prompt, b"$ ").is_some();
+    /// What prints a variable or the value of a key on the next line. Sorted.
+    #[rustfmt::skip]
     const COMMANDS: &[&[u8]] = &[
-        b"echo $",
-        b"echo \"$",
-        b"echo ${",
-        b"printenv ",
-        b"print $",
-        b"get ",
-        b"GET ",
+        b"GET ", b"echo \"$", b"echo $", b"echo ${", b"get ", b"print $", b"printenv ",
     ];
     let end = key.start + key.name.len();
     let line = skip_space(text, end, 4);

@@ -11,6 +11,7 @@ use super::shape::*;
 
 /// How far the values may be from the names.
 const MAX_REACH: usize = 2048;
+/// Clients send larger loads in several statements.
 const MAX_ROWS: usize = 1024;
 /// How much of a resource's state is read.
 const MAX_STATE: usize = 8192;
@@ -247,7 +248,11 @@ pub(super) fn compared(scan: &mut Scan, class: KeyClass, at: usize) -> bool {
 /// `rows: [[…], […]]`, behind the names or before them.
 fn results(scan: &mut Scan, open: usize, after: usize, classes: &[Option<KeyClass>]) {
     let text = scan.text;
-    const ROWS: &[&[u8]] = &[b"rows", b"values", b"data", b"results"];
+    /// What clients of databases call the rows of a result. Sorted.
+    #[rustfmt::skip]
+    const ROWS: &[&[u8]] = &[
+        b"data", b"results", b"rows", b"values",
+    ];
     let found = |from: usize, to: usize| {
         text[from..to]
             .windows(2)

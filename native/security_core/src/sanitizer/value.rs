@@ -480,25 +480,11 @@ fn wrapped(text: &[u8], at: usize) -> Option<Literal> {
         };
     }
     let name = text[at..end].rsplit(|&b| b == b'.' || b == b':').next()?;
+    /// Functions and constructors that give back, in another form, what they are given. Sorted.
+    #[rustfmt::skip]
     const WRAPPERS: &[&[u8]] = &[
-        b"decode",
-        b"charlist",
-        b"to_atom",
-        b"from",
-        b"new",
-        b"some",
-        b"ok",
-        b"just",
-        b"bytes",
-        b"secretstr",
-        b"sensitive",
-        b"wrap",
-        b"of",
-        b"b64",
-        b"unhex",
-        b"fromhex",
-        b"a2b",
-        b"raw",
+        b"a2b", b"b64", b"bytes", b"charlist", b"decode", b"from", b"fromhex", b"just", b"new",
+        b"of", b"ok", b"raw", b"secretstr", b"sensitive", b"some", b"to_atom", b"unhex", b"wrap",
     ];
     let known = WRAPPERS.iter().any(|w| {
         starts_ci(name, w)
