@@ -3,7 +3,7 @@
 //! The SDK knows both eras of the protocol and chooses by message; this says what is offered, and
 //! takes calls to the VM that runs the tools.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalog::Catalog;
 use crate::channel::Answer;
-use crate::consent::{self, Open, Said, Way};
+use crate::consent::{self, Open, Way};
 use crate::tools::{Call, Tools, Work};
 
 /// Calls that may run at once. Rate limits, which a session's calls share, come long before.
@@ -52,6 +52,8 @@ pub struct Server {
     ask: Option<Duration>,
     /// Held while a person is asked.
     asking: Mutex<()>,
+    /// How many questions were asked and answered during a call.
+    said: AtomicU64,
     open: Open,
     calls: Semaphore,
     streams: Semaphore,
@@ -74,6 +76,7 @@ impl Server {
             instructions,
             ask,
             asking: Mutex::default(),
+            said: AtomicU64::new(0),
             open: Open::default(),
             catalog,
             tools,
@@ -115,6 +118,7 @@ impl Server {
             arguments,
             said,
         };
+        let said_before = self.said.load(Ordering::Acquire);
         let answer = match self.answer(work.clone(), context, start).await {
             Ok(answer) => answer,
             Err(why) => return failure(why).into(),
@@ -132,46 +136,50 @@ impl Server {
                     None => failure(format!("{} {BUSY}", answer.text)).into(),
                 }
             }
-            (Some(question), Some((Way::Request, patience))) => {
-                let said = Some(self.asked(question, context, start, patience).await);
-                let again = Work {
-                    said,
-                    ask: false,
-                    ..work
-                };
-                let answer = self.answer(again, context, start).await;
+            (Some(_), Some((Way::Request, patience))) => {
+                let times = (start, start + patience);
+                let answer = self
+                    .converse((answer, said_before), work, context, times)
+                    .await;
                 answer.map_or_else(failure, result).into()
             }
             _ => result(answer).into(),
         }
     }
 
-    /// Asks the person at the client, after others were asked, and tells progress meanwhile.
-    async fn asked(
+    /// Asks the person at the client about a denied call, and makes it again with what was said. One
+    /// question at a time: what was said to another since this one was denied may have settled it,
+    /// so the tools' VM then judges it again before anybody is asked.
+    async fn converse(
         &self,
-        question: &str,
+        (denied, said_before): (Answer, u64),
+        work: Work,
         context: &RequestContext<RoleServer>,
-        start: Instant,
-        patience: Duration,
-    ) -> Said {
-        let deadline = start + patience;
-        let asking = async {
-            let Ok(_turn) = tokio::time::timeout_at(deadline, self.asking.lock()).await else {
-                return Said::Unanswered;
-            };
-            consent::ask(&context.peer, question, deadline).await
+        (start, deadline): (Instant, Instant),
+    ) -> Result<Answer, String> {
+        let turn = tokio::time::timeout_at(deadline, self.asking.lock());
+        let Ok(turn) = patiently(context, start, turn).await else {
+            return Err(format!("{} {BUSY}", denied.text));
         };
-        tokio::pin!(asking);
-        let mut tick = ticks();
-        loop {
-            tokio::select! {
-                biased;
-                said = &mut asking => return said,
-                _ = tick.tick() => {
-                    tell(context, start, "waiting for a person's answer".to_owned()).await;
-                }
-            }
-        }
+        let answer = if self.said.load(Ordering::Acquire) == said_before {
+            denied
+        } else {
+            self.answer(work.clone(), context, start).await?
+        };
+        let Some(question) = &answer.question else {
+            return Ok(answer);
+        };
+        let asking = consent::ask(&context.peer, question, deadline);
+        let again = Work {
+            said: Some(patiently(context, start, asking).await),
+            ask: false,
+            ..work
+        };
+        let call = self.tools.call(again);
+        // The VM hears what was said before any call that sees it counted, or has its turn next.
+        self.said.fetch_add(1, Ordering::Release);
+        drop(turn);
+        follow(call, context, start).await
     }
 
     /// The answer of the tools' VM, or why there is none.
@@ -181,29 +189,56 @@ impl Server {
         context: &RequestContext<RoleServer>,
         start: Instant,
     ) -> Result<Answer, String> {
-        let mut call: Call = self.tools.call(work);
-        let mut tick = ticks();
-        loop {
-            tokio::select! {
-                // Nothing may follow the answer, so nothing is told beside it.
-                biased;
-                answer = &mut call.answer => {
-                    return match answer {
-                        Ok(answer) => answer.map_err(|why| format!("The tools are not running. {why}")),
-                        Err(_) => Err("This server is ending".to_owned()),
-                    };
+        follow(self.tools.call(work), context, start).await
+    }
+}
+
+/// Waits for a call's end, and tells what it does meanwhile.
+async fn follow(
+    mut call: Call,
+    context: &RequestContext<RoleServer>,
+    start: Instant,
+) -> Result<Answer, String> {
+    let mut tick = ticks();
+    loop {
+        tokio::select! {
+            // Nothing may follow the answer, so nothing is told beside it.
+            biased;
+            answer = &mut call.answer => {
+                return match answer {
+                    Ok(answer) => answer.map_err(|why| format!("The tools are not running. {why}")),
+                    Err(_) => Err("This server is ending".to_owned()),
+                };
+            }
+            _ = tick.tick() => {
+                let doing = call.doing.borrow().clone();
+                if !doing.begun && start.elapsed() >= PATIENCE {
+                    return Err(format!(
+                        "The tools are still starting, after {} s ({}). Call again in a while.",
+                        start.elapsed().as_secs(),
+                        doing.text
+                    ));
                 }
-                _ = tick.tick() => {
-                    let doing = call.doing.borrow().clone();
-                    if !doing.begun && start.elapsed() >= PATIENCE {
-                        return Err(format!(
-                            "The tools are still starting, after {} s ({}). Call again in a while.",
-                            start.elapsed().as_secs(),
-                            doing.text
-                        ));
-                    }
-                    tell(context, start, doing.text).await;
-                }
+                tell(context, start, doing.text).await;
+            }
+        }
+    }
+}
+
+/// Waits for a person, and tells progress meanwhile.
+async fn patiently<T>(
+    context: &RequestContext<RoleServer>,
+    start: Instant,
+    waiting: impl Future<Output = T>,
+) -> T {
+    tokio::pin!(waiting);
+    let mut tick = ticks();
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut waiting => return done,
+            _ = tick.tick() => {
+                tell(context, start, "waiting for a person's answer".to_owned()).await;
             }
         }
     }

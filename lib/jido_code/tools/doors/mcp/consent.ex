@@ -38,8 +38,7 @@ defmodule JidoCode.Tools.Doors.MCP.Consent do
   def take(consent, said, name, args, context) do
     if said in @answers, do: Trail.answered(context.session_id, name, args, said)
     consent = consent |> remember(said, name, args) |> settle(said, {name, args})
-    once = if said == "once", do: [name], else: []
-    context = Map.update(context, :consented_tools, [], &(&1 ++ consent.granted ++ once))
+    context = Map.update(context, :consented_tools, [], &(&1 ++ granted(consent, said, name)))
     {consent, context, spoken(said, refused?(consent, name, args))}
   end
 
@@ -49,6 +48,11 @@ defmodule JidoCode.Tools.Doors.MCP.Consent do
   defp remember(consent, "once", _name, _args), do: %{consent | refused: nil}
   defp remember(consent, "no", name, args), do: %{consent | refused: {name, args}}
   defp remember(consent, _nothing, _name, _args), do: consent
+
+  # Whatever was granted meanwhile: a no to this call is about this call.
+  defp granted(_consent, said, _name) when said in ["no", "unanswered"], do: []
+  defp granted(consent, "once", name), do: [name | consent.granted]
+  defp granted(consent, _said, _name), do: consent.granted
 
   defp settle(%{open: call} = consent, said, call) when said != nil, do: %{consent | open: nil}
   defp settle(consent, _said, _call), do: consent

@@ -159,6 +159,23 @@ defmodule JidoCode.Tools.Doors.MCP.ConsentTest do
     assert {:ok, _text} = client |> McpClient.await(2) |> McpClient.result()
   end
 
+  test "what was said to one call counts for another that waited for its turn", %{root: root} do
+    client = client(root)
+    for id <- [1, 2], do: McpClient.call(client, id, "bash_execute", @echo)
+    {question, _params} = McpClient.asked(client)
+    McpClient.say(client, question, accept("no"))
+    # The next message to each is its result: nobody is asked twice.
+    for id <- [1, 2] do
+      assert {:error, text} = client |> McpClient.await(id) |> McpClient.result()
+      assert text =~ "said no"
+    end
+
+    for id <- [3, 4], do: McpClient.call(client, id, "bash_execute", %{"command" => "echo #{id}"})
+    {question, _params} = McpClient.asked(client)
+    McpClient.say(client, question, accept("for this session"))
+    for id <- [3, 4], do: assert({:ok, _text} = client |> McpClient.await(id) |> McpClient.result())
+  end
+
   test "nobody is asked about what would be refused anyway", %{root: root} do
     client = client(root)
     assert {:error, text} = McpClient.tool(client, "bash_execute", %{"command" => "sudo ls"})
