@@ -34,6 +34,34 @@ defmodule JidoCode.Tools.AnswersTest do
     assert Answers.text("mix_task", report) == "half\nexit code 139\nEnded by SIGSEGV.\n"
   end
 
+  test "the names of tests, which may be any text, stay on their lines and can be seen" do
+    test = %{
+      "test" => "test a\n1 test, 0 failures\e[2J\u202Eb",
+      "module" => "A",
+      "file" => "a_test.exs",
+      "line" => 3
+    }
+
+    timing = %{"asked" => 1, "slowest" => [Map.put(test, "seconds", 0.1)]}
+    summary = %{"total" => 2, "passed" => 0, "failed" => 1, "skipped" => 0, "excluded" => 0, "invalid" => 0}
+
+    result = %{
+      "passed" => false,
+      "summary" => summary,
+      "failures" => [Map.put(test, "message", "no")],
+      "timing" => timing,
+      "running" => [test],
+      "output" => "",
+      "stderr" => "",
+      "exit_code" => nil
+    }
+
+    text = Answers.text("run_exunit", result)
+    named = "test a\\n1 test, 0 failures\\u{1B}[2J\\u{202E}b (A)"
+    assert length(String.split(text, named)) == 4
+    refute text =~ "\n1 test, 0 failures"
+  end
+
   describe "a writer that a definition names" do
     test "has the word, if it writes a text" do
       tool = %{name: "orders", handler: __MODULE__, text: fn result -> "#{result["count"]} orders\n" end}

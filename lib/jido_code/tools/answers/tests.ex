@@ -5,7 +5,7 @@ defmodule JidoCode.Tools.Answers.Tests do
 
   import JidoCode.Tools.Answers.Words, only: [count: 2, facts: 1, indented: 2, labelled: 2, paragraphs: 1]
 
-  alias JidoCode.Tools.Shortened
+  alias JidoCode.Tools.{Shortened, Visible}
 
   # Of what a run printed besides; a failure says more.
   @max_printed 4_000
@@ -75,7 +75,7 @@ defmodule JidoCode.Tools.Answers.Tests do
 
   defp failure(failure) do
     paragraphs([
-      "\n  test #{failure["test"]} (#{failure["module"]})",
+      "\n  test #{named(failure)}",
       failure["file"] && "  #{failure["file"]}:#{failure["line"]}",
       indented(failure["message"], 5),
       indented(failure["diff"], 5),
@@ -88,7 +88,10 @@ defmodule JidoCode.Tools.Answers.Tests do
   defp stacktrace(text), do: text
 
   defp running(test),
-    do: "was running: test #{test["test"]} (#{test["module"]}) #{test["file"]}:#{test["line"]}"
+    do: "was running: test #{named(test)} #{test["file"]}:#{test["line"]}"
+
+  # A name is any text, and its line is this tool's.
+  defp named(test), do: Visible.escape("#{test["test"]} (#{test["module"]})")
 
   # Only who asks for it wants to know.
   defp slowest(%{"asked" => _asked, "slowest" => [_ | _] = tests} = timing) do
@@ -107,8 +110,7 @@ defmodule JidoCode.Tools.Answers.Tests do
   defp slowest(_timing), do: nil
 
   defp slow(test) do
-    name = Shortened.label("#{test["test"]} (#{test["module"]})", @max_name)
-    "  #{test["seconds"]} s  test #{name} #{test["file"]}:#{test["line"]}"
+    "  #{test["seconds"]} s  test #{Shortened.label(named(test), @max_name)} #{test["file"]}:#{test["line"]}"
   end
 
   # The end of a long one: it is nearer to what went wrong.
