@@ -85,7 +85,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.ListProcessesTest do
     assert result["window"] == 200
     assert %{"figure" => figure, "status" => status} = found(result, busy)
     assert figure > 10_000 and status in ["running", "runnable"]
-    refute found(result, old)
+    # Its last steps to where it waits may fall into the window; what it did before does not count.
+    assert match?(nil, found(result, old)) or found(result, old)["figure"] < 10_000
   end
 
   test "by growth over a window" do
