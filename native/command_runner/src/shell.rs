@@ -448,7 +448,7 @@ impl Shell {
             .bind(boundary, self.state.last)
             .map_err(|error| explain(&error))?;
         let program = bound.argv.first().map_or("", String::as_str);
-        if program.contains('/') || SHELLS.contains(&program) {
+        if program.contains('/') || SHELLS.contains(program) {
             return Err(format!(
                 "{program}: not run, shells and paths are not commands"
             ));

@@ -16,3 +16,4 @@ pub mod rate_limiter;
 pub mod refusal;
 pub mod sanitizer;
 pub mod text_match;
+pub mod word_list;

@@ -892,7 +892,7 @@ proptest! {
             for command in plan.programs() {
                 let name = command.argv[0].text();
                 prop_assert!(POLICY.allowed_commands(List::Narrow).any(|known| known == name), "{line:?}");
-                prop_assert!(!SHELLS.contains(&name) && !LAUNCHERS.contains(&name), "{line:?}");
+                prop_assert!(!SHELLS.contains(name) && !LAUNCHERS.contains(name), "{line:?}");
                 for word in &command.argv {
                     let control = word.text().chars().any(|c| c.is_ascii_control() && c != '\n' && c != '\t');
                     prop_assert!(!control, "{line:?}");

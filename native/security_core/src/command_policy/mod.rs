@@ -186,14 +186,14 @@ impl CommandPolicy {
         let refuse =
             |kind, reason| Err(Denial::new(kind).with_argument(name).at(0).because(reason));
         let base = name.rsplit('/').next().unwrap_or(name);
-        if SHELLS.contains(&base) {
+        if SHELLS.contains(base) {
             return refuse(DenialKind::ShellInterpreterBlocked, Reason::RunsProgram);
         }
-        let judged = list == List::Wide && JUDGED_LAUNCHERS.contains(&name);
-        if LAUNCHERS.contains(&base) && !judged {
+        let judged = list == List::Wide && JUDGED_LAUNCHERS.contains(name);
+        if LAUNCHERS.contains(base) && !judged {
             return refuse(DenialKind::LauncherBlocked, Reason::RunsProgram);
         }
-        if BUILTINS.contains(&name) {
+        if BUILTINS.contains(name) {
             let reason = match name {
                 "cd" => Reason::UseParameter,
                 _ => Reason::EvaluatesCode,

@@ -1,38 +1,39 @@
 //! Names that no list may let through, and variables that no line may set.
 
-/// Programs that run command lines. Sorted.
+use crate::word_list::WordList;
+
+/// Programs that run command lines.
 #[rustfmt::skip]
-pub const SHELLS: &[&str] = &[
-    "ash", "bash", "busybox", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "pwsh",
-    "rbash", "sh", "tcsh", "xonsh", "zsh",
-];
+pub static SHELLS: WordList = WordList::new(&[
+    "ash", "bash", "busybox", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "pwsh", "rbash",
+    "sh", "tcsh", "xonsh", "zsh",
+]);
 
 /// Programs that run other programs, or become someone else first, and those whose own language
-/// runs some: editors, interpreters, awk, sed. Sorted.
+/// runs some: editors, interpreters, awk, sed.
 #[rustfmt::skip]
-pub const LAUNCHERS: &[&str] = &[
-    "at", "awk", "batch", "chroot", "chrt", "crontab", "doas", "docker", "ed", "emacs", "env",
-    "ex", "expect", "flock", "gawk", "gdb", "ionice", "ltrace", "lua", "m4", "mawk", "nc", "ncat",
-    "nice", "nohup", "nsenter", "nvim", "parallel", "perl", "php", "podman", "ruby", "runuser",
-    "script", "sed", "setsid", "socat", "ssh", "stdbuf", "strace", "su", "sudo", "systemd-run",
-    "taskset", "tclsh", "time", "timeout", "unbuffer", "unshare", "vi", "vim", "watch", "xargs",
-];
+pub static LAUNCHERS: WordList = WordList::new(&[
+    "at", "awk", "batch", "chroot", "chrt", "crontab", "doas", "docker", "ed", "emacs", "env", "ex",
+    "expect", "flock", "gawk", "gdb", "ionice", "ltrace", "lua", "m4", "mawk", "nc", "ncat", "nice",
+    "nohup", "nsenter", "nvim", "parallel", "perl", "php", "podman", "ruby", "runuser", "script",
+    "sed", "setsid", "socat", "ssh", "stdbuf", "strace", "su", "sudo", "systemd-run", "taskset",
+    "tclsh", "time", "timeout", "unbuffer", "unshare", "vi", "vim", "watch", "xargs",
+]);
 
 /// Those of [`LAUNCHERS`] that the wide list takes, because what they run is judged with them.
-/// Sorted.
 #[rustfmt::skip]
-pub const JUDGED_LAUNCHERS: &[&str] = &[
+pub static JUDGED_LAUNCHERS: WordList = WordList::new(&[
     "awk", "env", "gawk", "mawk", "nice", "sed", "timeout", "xargs",
-];
+]);
 
-/// Statements of a shell that are no programs, as POSIX and bash have them. Sorted.
+/// Statements of a shell that are no programs, as POSIX and bash have them.
 #[rustfmt::skip]
-pub const BUILTINS: &[&str] = &[
+pub static BUILTINS: WordList = WordList::new(&[
     ".", ":", "alias", "bg", "bind", "builtin", "cd", "command", "complete", "declare", "enable",
-    "eval", "exec", "exit", "export", "fc", "fg", "hash", "history", "jobs", "kill", "let",
-    "local", "mapfile", "popd", "pushd", "read", "readonly", "return", "set", "shift", "shopt",
-    "source", "trap", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait",
-];
+    "eval", "exec", "exit", "export", "fc", "fg", "hash", "history", "jobs", "kill", "let", "local",
+    "mapfile", "popd", "pushd", "read", "readonly", "return", "set", "shift", "shopt", "source",
+    "trap", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait",
+]);
 
 /// Variables that make programs load, run or trust something else. A name with `*` at its end
 /// stands for all that begin so.

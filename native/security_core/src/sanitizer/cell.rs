@@ -5,6 +5,7 @@ use super::keys::KeyClass;
 use super::rules::Rule;
 use super::scan::Scan;
 use super::shape::*;
+use crate::word_list::WordList;
 
 /// What a header's cell says of the column below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,17 +102,12 @@ pub(super) fn is_secret(class: KeyClass, value: &[u8], sure: bool) -> bool {
 
 /// `varchar(255)`, `character`: a column's type, in a table of columns.
 fn is_type(value: &[u8]) -> bool {
-    const TYPES: &[&[u8]] = &[
-        b"bytea",
-        b"char",
-        b"character",
-        b"citext",
-        b"public",
-        b"text",
-        b"varchar",
-    ];
+    #[rustfmt::skip]
+    static TYPES: WordList = WordList::new(&[
+        "bytea", "char", "character", "citext", "public", "text", "varchar",
+    ]);
     let word = &value[..run_end(value, 0, ALPHA)];
-    TYPES.iter().any(|kind| word.eq_ignore_ascii_case(kind))
+    TYPES.has_in_any_case(word)
 }
 
 /// Dates and times stand beside names in many tables.

@@ -7,6 +7,7 @@ use super::rules::Rule;
 use super::scan::Scan;
 use super::secret::JUDGED;
 use super::shape::*;
+use crate::word_list::WordList;
 use aho_corasick::AhoCorasick;
 use once_cell::sync::OnceCell;
 
@@ -112,12 +113,11 @@ fn is_argument(value: &[u8]) -> bool {
 
 /// Words that usage texts put where the password goes.
 fn is_usage(value: &[u8]) -> bool {
-    /// Sorted.
     #[rustfmt::skip]
-    const WORDS: &[&[u8]] = &[
-        b"pass", b"passwd", b"password", b"pwd", b"secret", b"token",
-    ];
-    WORDS.iter().any(|w| value.eq_ignore_ascii_case(w))
+    static WORDS: WordList = WordList::new(&[
+        "pass", "passwd", "password", "pwd", "secret", "token",
+    ]);
+    WORDS.has_in_any_case(value)
 }
 
 /// A command's argument: quoted, or to the next blank.

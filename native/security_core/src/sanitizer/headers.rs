@@ -9,6 +9,7 @@ use super::rules::Rule;
 use super::scan::Scan;
 use super::separator::Separator;
 use super::shape::*;
+use crate::word_list::WordList;
 
 pub(super) fn is_cookie(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"cookie")
@@ -36,15 +37,21 @@ fn header_text(text: &[u8], at: usize) -> (usize, usize) {
     (at, at + end)
 }
 
-/// First words of an authorization header: those that are registered, and those of vendors. Sorted.
+/// What a cookie says of itself beside its value (RFC 6265, and what browsers and servers added).
 #[rustfmt::skip]
-const SCHEMES: &[&[u8]] = &[
-    b"api-key", b"apikey", b"aws4-hmac-sha256", b"basic", b"bearer", b"bot", b"client-id",
-    b"deepl-auth-key", b"digest", b"genie", b"genie-key", b"geniekey", b"githubtoken", b"hawk",
-    b"jwt", b"key", b"klaviyo-api-key", b"mac", b"negotiate", b"ntlm", b"oauth", b"pat",
-    b"private-token", b"sharedaccesssignature", b"sharedkey", b"snowflake", b"splunk", b"ssws",
-    b"token", b"zoho-oauthtoken",
-];
+static ATTRIBUTES: WordList = WordList::new(&[
+    "domain", "expires", "httponly", "max-age", "partitioned", "path", "priority", "samesite",
+    "secure", "version",
+]);
+
+/// First words of an authorization header: those that are registered, and those of vendors.
+#[rustfmt::skip]
+static SCHEMES: WordList = WordList::new(&[
+    "api-key", "apikey", "aws4-hmac-sha256", "basic", "bearer", "bot", "client-id",
+    "deepl-auth-key", "digest", "genie", "genie-key", "geniekey", "githubtoken", "hawk", "jwt",
+    "key", "klaviyo-api-key", "mac", "negotiate", "ntlm", "oauth", "pat", "private-token",
+    "sharedaccesssignature", "sharedkey", "snowflake", "splunk", "ssws", "token", "zoho-oauthtoken",
+]);
 
 /// `Authorization: Bearer …`: what follows the scheme's name.
 pub(super) fn authorization(
@@ -111,7 +118,7 @@ fn behind_scheme(scan: &mut Scan, start: usize, end: usize) -> bool {
     let value = &text[start..end];
     let word = run_end(value, 0, ALNUM | DASH);
     let scheme = &value[..word];
-    let named = SCHEMES.iter().any(|s| scheme.eq_ignore_ascii_case(s));
+    let named = SCHEMES.has_in_any_case(scheme);
     let Some(&mark @ (b' ' | b'+' | b'%')) = value.get(word).filter(|_| named) else {
         return false;
     };
@@ -255,21 +262,9 @@ pub(super) fn cookies(scan: &mut Scan, key: &Key, from: usize) {
             continue;
         };
         let name = part[..equals].trim_ascii();
-        const ATTRIBUTES: &[&[u8]] = &[
-            b"path",
-            b"domain",
-            b"expires",
-            b"max-age",
-            b"samesite",
-            b"secure",
-            b"httponly",
-            b"version",
-            b"priority",
-            b"partitioned",
-        ];
         if name.is_empty()
             || !all(name, WORD | DASH | DOT) && !name.iter().all(|b| b.is_ascii_graphic())
-            || ATTRIBUTES.iter().any(|a| name.eq_ignore_ascii_case(a))
+            || ATTRIBUTES.has_in_any_case(name)
         {
             continue;
         }

@@ -12,6 +12,7 @@ use super::separator::{Separator, separator};
 use super::shape::*;
 use super::statement;
 use super::value::judge_value;
+use crate::word_list::WordList;
 
 /// A telling word occurs at `at`: reads the whole name, what follows it, and the value.
 pub(crate) fn key(scan: &mut Scan, at: usize) {
@@ -147,13 +148,9 @@ fn two_words(text: &[u8], start: usize, name: &[u8]) -> Option<KeyClass> {
 
 /// `Cache key`, `primary key`.
 fn is_plain_key(word: &[u8]) -> bool {
-    const WORDS: &[&[u8]] = &[
-        b"cache",
-        b"foreign",
-        b"partition",
-        b"primary",
-        b"public",
-        b"sort",
-    ];
-    WORDS.iter().any(|plain| word.eq_ignore_ascii_case(plain))
+    #[rustfmt::skip]
+    static WORDS: WordList = WordList::new(&[
+        "cache", "foreign", "partition", "primary", "public", "sort",
+    ]);
+    WORDS.has_in_any_case(word)
 }

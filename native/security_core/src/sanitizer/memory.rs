@@ -4,6 +4,7 @@
 use super::shape::looks_random;
 use super::{Findings, KnownSecrets};
 use crate::clock::Clock;
+use crate::word_list::WordList;
 
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
@@ -35,18 +36,11 @@ impl fmt::Debug for Memory {
 const LENGTHS: std::ops::RangeInclusive<usize> = 8..=512;
 
 /// Rules that find a value by its name or place. What is found by its form is found again anyway.
-const BY_NAME: &[&str] = &[
-    "bearer",
-    "command_line",
-    "cookie",
-    "database_url",
-    "field",
-    "password",
-    "secret",
-    "sql_password",
-    "url_credentials",
-    "url_query",
-];
+#[rustfmt::skip]
+static BY_NAME: WordList = WordList::new(&[
+    "bearer", "command_line", "cookie", "database_url", "field", "password", "secret",
+    "sql_password", "url_credentials", "url_query",
+]);
 
 /// The values of `text` that its findings gave away by their names, and that can be looked for
 /// anywhere since they look random.
@@ -55,7 +49,7 @@ pub(crate) fn told<'t>(text: &'t [u8], findings: &Findings<'_>) -> impl Iterator
         true => &[][..],
         false => &findings.spans,
     };
-    let named = spans.iter().filter(|span| BY_NAME.contains(&span.rule));
+    let named = spans.iter().filter(|span| BY_NAME.contains(span.rule));
     named.filter_map(|span| worth(&text[span.start..span.end]))
 }
 

@@ -3,14 +3,15 @@
 use super::judge::Place;
 use super::name::Key;
 use super::shape::*;
+use crate::word_list::WordList;
 
-/// Words before a setting: what exports it, or takes it as an argument. Sorted.
+/// Words before a setting: what exports it, or takes it as an argument.
 #[rustfmt::skip]
-static EXPORTS: &[&[u8]] = &[
-    b"\"Environment=", b"$", b"%", b"&&", b"--build-arg", b"--build-arg=", b"--env", b"--set", b"-D", b"-e", b"-x", b";", b"ARG",
-    b"ENV", b"Environment=", b"SET", b"env", b"environment:", b"export", b"local", b"readonly", b"run", b"set", b"setenv",
-    b"typeset",
-];
+static EXPORTS: WordList = WordList::new(&[
+    "\"Environment=", "$", "%", "&&", "--build-arg", "--build-arg=", "--env", "--set", "-D", "-e",
+    "-x", ";", "ARG", "ENV", "Environment=", "SET", "env", "environment:", "export", "local",
+    "readonly", "run", "set", "setenv", "typeset",
+]);
 
 /// Where a key stands in its line.
 pub(super) fn place(text: &[u8], key: &Key, tight: bool) -> Place {
@@ -27,7 +28,7 @@ pub(super) fn place(text: &[u8], key: &Key, tight: bool) -> Place {
     let chained = tight && word.contains(&b'=') && !word.ends_with(b",") && !word.ends_with(b"=");
     let screaming = !key.name.iter().any(u8::is_ascii_lowercase) && any(key.name, U);
     let data = is_gutter(lead)
-        || EXPORTS.binary_search(&word).is_ok()
+        || EXPORTS.has(word)
         || chained
         || in_settings(text, key.start)
         || screaming && tight && (lead.is_empty() || begins_word(text, key.start));
@@ -71,14 +72,4 @@ fn begins_word(text: &[u8], start: usize) -> bool {
 pub(super) fn in_settings(text: &[u8], start: usize) -> bool {
     start > 0 && matches!(text[start - 1], b';' | b'&' | b'?')
         || start > 1 && text[start - 1] == b' ' && text[start - 2] == b';'
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_are_sorted() {
-        assert!(EXPORTS.is_sorted());
-    }
 }

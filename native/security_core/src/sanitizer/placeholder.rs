@@ -1,5 +1,6 @@
 //! Values that stand for a secret without being one.
 
+use crate::word_list::WordList;
 use aho_corasick::AhoCorasick;
 use once_cell::sync::OnceCell;
 
@@ -7,38 +8,36 @@ use super::marks::without;
 use super::shape::*;
 
 /// Beginnings of references to a secret that is kept elsewhere, and of what documentation writes
-/// in its place. Sorted.
+/// in its place.
 #[rustfmt::skip]
-static PREFIXES: &[&[u8]] = &[
-    b"#function", b"#pid", b"#ref", b"&lt;", b"***", b"**redacted", b"...", b"@microsoft.keyvault",
-    b"\\u003c", b"akv:", b"arn:", b"awssm", b"bw:", b"config.", b"data.", b"enc(", b"enc[",
-    b"enter-", b"enter_", b"env(", b"env.", b"env:", b"file:", b"function", b"gcp:", b"getenv",
-    b"insert", b"keychain:", b"keyring:", b"kms:", b"local.", b"module.", b"my-", b"my_", b"op://",
-    b"os.environ", b"os.getenv", b"pass://", b"process.env", b"projects/", b"ref+", b"replace",
-    b"secret://", b"secrets.", b"secrets/", b"secretsmanager", b"self.", b"settings.", b"sm://",
-    b"some-", b"some_", b"ssm:", b"system.fetch_env", b"system.get_env", b"this.", b"var.",
-    b"vault:", b"vault://", b"your", b"{:system",
-];
+static PREFIXES: WordList = WordList::new(&[
+    "#function", "#pid", "#ref", "&lt;", "***", "**redacted", "...", "@microsoft.keyvault",
+    "\\u003c", "akv:", "arn:", "awssm", "bw:", "config.", "data.", "enc(", "enc[", "enter-",
+    "enter_", "env(", "env.", "env:", "file:", "function", "gcp:", "getenv", "insert", "keychain:",
+    "keyring:", "kms:", "local.", "module.", "my-", "my_", "op://", "os.environ", "os.getenv",
+    "pass://", "process.env", "projects/", "ref+", "replace", "secret://", "secrets.", "secrets/",
+    "secretsmanager", "self.", "settings.", "sm://", "some-", "some_", "ssm:", "system.fetch_env",
+    "system.get_env", "this.", "var.", "vault:", "vault://", "your", "{:system",
+]);
 
 /// The first bytes of those: most values begin otherwise.
 static BEGINS: [bool; 256] = {
     let mut begins = [false; 256];
     let mut i = 0;
-    while i < PREFIXES.len() {
-        begins[PREFIXES[i][0] as usize] = true;
+    while i < PREFIXES.words().len() {
+        begins[PREFIXES.words()[i].as_bytes()[0] as usize] = true;
         i += 1;
     }
     begins
 };
 
-/// Words that no secret has in it. Sorted.
+/// Words that no secret has in it.
 #[rustfmt::skip]
-static INSIDE: &[&[u8]] = &[
-    b"****", b"-here", b"-key>", b"-token>", b"....", b"_here", b"change-me", b"change_me",
-    b"changeme", b"dummy", b"example", b"filtered", b"fixme", b"goes-here", b"not-set", b"not_set",
-    b"placeholder", b"redacted", b"todo", b"xxxx", b"your-", b"your_", b"\xe2\x80\xa2",
-    b"\xe2\x80\xa6",
-];
+static INSIDE: WordList = WordList::new(&[
+    "****", "-here", "-key>", "-token>", "....", "_here", "change-me", "change_me", "changeme",
+    "dummy", "example", "filtered", "fixme", "goes-here", "not-set", "not_set", "placeholder",
+    "redacted", "todo", "xxxx", "your-", "your_", "•", "…",
+]);
 
 /// Stands for a secret without being one: `[REDACTED]`, `***`, `<token>`, `your-api-key`, `$VAR`,
 /// `${VAR}`, `op://…`.
@@ -103,7 +102,7 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
         }
     }
     if BEGINS[usize::from(value[0].to_ascii_lowercase())]
-        && PREFIXES.iter().any(|prefix| starts_ci(value, prefix))
+        && PREFIXES.bytes().any(|prefix| starts_ci(value, prefix))
         && surprise(value) < 100
     {
         return true;
@@ -135,7 +134,7 @@ fn inside() -> Option<&'static AhoCorasick> {
         .get_or_try_init(|| {
             AhoCorasick::builder()
                 .ascii_case_insensitive(true)
-                .build(INSIDE)
+                .build(INSIDE.words())
         })
         .ok()
 }

@@ -9,6 +9,7 @@ use super::name::Key;
 use super::scan::Scan;
 use super::secret::secret;
 use super::shape::*;
+use crate::word_list::WordList;
 
 /// Prose without a digit, a quotation mark or an escape up to its line's end names no value, and
 /// most prose is like that.
@@ -201,20 +202,20 @@ enum Role {
     End,
 }
 
-/// Words and signs that say that the value follows, in small letters. Sorted.
+/// Words and signs that say that the value follows, in small letters.
 #[rustfmt::skip]
-static VERBS: &[&[u8]] = &[
-    b"-", b"->", b":", b"<<<", b"=", b"=>", b"are", b"as", b"became", b"es", b"est", b"from", b"is", b"is:", b"ist", b"jest",
-    b"lautet", b"to", b"using", b"vaut", b"war", b"was", b"was:", b"were", "\u{e8}".as_bytes(), "\u{e9}".as_bytes(),
-    "\u{44d}\u{442}\u{43e}".as_bytes(), "\u{2013}".as_bytes(), "\u{2014}".as_bytes(),
-];
+static VERBS: WordList = WordList::new(&[
+    "-", "->", ":", "<<<", "=", "=>", "are", "as", "became", "es", "est", "from", "is", "is:",
+    "ist", "jest", "lautet", "to", "using", "vaut", "war", "was", "was:", "were", "è", "é", "это",
+    "–", "—",
+]);
 
-/// Words that stand between a verb and the value. Sorted.
+/// Words that stand between a verb and the value.
 #[rustfmt::skip]
-static FILLERS: &[&[u8]] = &[
-    b"", b"again", b"ahora", b"changed", b"currently", b"following", b"for", b"jetzt", b"just", b"maintenant", b"now", b"nun", b"of",
-    b"set", b"set:", b"simply", b"still", b"the", b"this", b"your",
-];
+static FILLERS: WordList = WordList::new(&[
+    "", "again", "ahora", "changed", "currently", "following", "for", "jetzt", "just", "maintenant",
+    "now", "nun", "of", "set", "set:", "simply", "still", "the", "this", "your",
+]);
 
 fn role(word: &[u8], index: usize, said: bool) -> Role {
     let mut buffer = [0; 12];
@@ -230,9 +231,9 @@ fn role(word: &[u8], index: usize, said: bool) -> Role {
         .iter()
         .all(|&b| is(b, ALPHA | DASH) || matches!(b, b'\'' | 0x80..));
     match small {
-        _ if VERBS.binary_search(&small).is_ok() => Role::Verb,
+        _ if VERBS.has(small) => Role::Verb,
         [first, .., b':'] if index > 0 && is(*first, ALPHA) => Role::Verb,
-        _ if FILLERS.binary_search(&small).is_ok() => Role::Filler,
+        _ if FILLERS.has(small) => Role::Filler,
         _ if said => Role::Value,
         // "token type is …": what is said is not the token.
         _ if plain && key_words::says(small) & key_words::ABOUT != 0 => Role::End,
@@ -453,15 +454,4 @@ fn netrc(text: &[u8], start: usize) -> bool {
     memchr::memmem::find(lead, b"login ").is_some()
         && (memchr::memmem::find(lead, b"machine ").is_some()
             || memchr::memmem::find(lead, b"default ").is_some())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_are_sorted() {
-        assert!(VERBS.is_sorted());
-        assert!(FILLERS.is_sorted());
-    }
 }

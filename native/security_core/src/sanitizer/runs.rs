@@ -6,6 +6,7 @@ use super::rules::Rule;
 use super::scan::{Scan, boundary};
 use super::shape::*;
 use super::token::continuation;
+use crate::word_list::WordList;
 
 /// A run of letters and digits of at least twenty starts at `start`.
 pub(crate) fn run(scan: &mut Scan, start: usize) {
@@ -236,19 +237,18 @@ fn telling(words: &[u8]) -> bool {
 
 /// Identifiers and public keys that vendors print for everyone.
 fn is_public(words: &[u8]) -> bool {
-    /// Prefixes of publishable keys, and of the ids that services give to their objects. Sorted.
+    /// Prefixes of publishable keys, and of the ids that services give to their objects.
     #[rustfmt::skip]
-    const PUBLIC: &[&[u8]] = &[
-        b"acct", b"anon", b"asst", b"ba", b"batch", b"build", b"call", b"card", b"ch", b"chatcmpl",
-        b"commit", b"container", b"cs_live", b"cs_test", b"cus", b"dpl", b"evt", b"fc", b"file",
-        b"fp", b"ft", b"gen", b"hash", b"id", b"ii", b"il", b"img", b"in", b"layer", b"md5",
-        b"msg", b"org", b"phc", b"pi", b"pk_live", b"pk_test", b"pm", b"po", b"price", b"prj",
-        b"prod", b"proj", b"pub", b"public", b"publishable", b"re", b"req", b"request_id", b"resp",
-        b"rs", b"run", b"rzp_live", b"rzp_test", b"sb_publishable", b"session_id", b"seti",
-        b"sha1", b"sha256", b"sha512", b"si", b"span", b"src", b"srvtoolu", b"step", b"sub",
-        b"team", b"test", b"thread", b"tok", b"toolu", b"trace", b"txn", b"user", b"vs", b"ws",
-    ];
-    PUBLIC.contains(&words)
+    static PUBLIC: WordList = WordList::new(&[
+        "acct", "anon", "asst", "ba", "batch", "build", "call", "card", "ch", "chatcmpl", "commit",
+        "container", "cs_live", "cs_test", "cus", "dpl", "evt", "fc", "file", "fp", "ft", "gen",
+        "hash", "id", "ii", "il", "img", "in", "layer", "md5", "msg", "org", "phc", "pi", "pk_live",
+        "pk_test", "pm", "po", "price", "prj", "prod", "proj", "pub", "public", "publishable", "re",
+        "req", "request_id", "resp", "rs", "run", "rzp_live", "rzp_test", "sb_publishable",
+        "session_id", "seti", "sha1", "sha256", "sha512", "si", "span", "src", "srvtoolu", "step",
+        "sub", "team", "test", "thread", "tok", "toolu", "trace", "txn", "user", "vs", "ws",
+    ]);
+    PUBLIC.has(words)
 }
 
 /// `abcdefghij…0123`: an alphabet, not a random string.

@@ -4,6 +4,7 @@ use super::html;
 use super::literal::{Literal, Quote, skip_blanks, skip_space};
 use super::name::{Key, NAME};
 use super::shape::*;
+use crate::word_list::WordList;
 
 /// What stands between a key and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -396,13 +397,13 @@ fn pair_value(text: &[u8], from: usize) -> Option<usize> {
         end = run_end_capped(text, at, ALPHA | US, 24);
     }
     let word = &text[at..end];
-    /// What exporters call the value of the name beside it. Sorted.
+    /// What exporters call the value of the name beside it.
     #[rustfmt::skip]
-    const NAMES: &[&[u8]] = &[
-        b"content", b"default", b"default_value", b"defaultvalue", b"plaintext", b"secret_value",
-        b"secretstring", b"secretvalue", b"string", b"val", b"value",
-    ];
-    if !NAMES.iter().any(|name| word.eq_ignore_ascii_case(name)) {
+    static NAMES: WordList = WordList::new(&[
+        "content", "default", "default_value", "defaultvalue", "plaintext", "secret_value",
+        "secretstring", "secretvalue", "string", "val", "value",
+    ]);
+    if !NAMES.has_in_any_case(word) {
         return None;
     }
     let mut at = end;
@@ -425,11 +426,11 @@ fn asked(text: &[u8], key: &Key) -> bool {
     let prompt = lead.trim_ascii_start();
     let typed = matches!(prompt.first(), Some(b'$' | b'#' | b'>' | b'%' | b'+'))
         || memchr::memmem::find(prompt, b"$ ").is_some();
-    /// What prints a variable or the value of a key on the next line. Sorted.
+    /// What prints a variable or the value of a key on the next line.
     #[rustfmt::skip]
-    const COMMANDS: &[&[u8]] = &[
-        b"GET ", b"echo \"$", b"echo $", b"echo ${", b"get ", b"print $", b"printenv ",
-    ];
+    static COMMANDS: WordList = WordList::new(&[
+        "GET ", "echo \"$", "echo $", "echo ${", "get ", "print $", "printenv ",
+    ]);
     let end = key.start + key.name.len();
     let line = skip_space(text, end, 4);
     let word = line
@@ -443,7 +444,7 @@ fn asked(text: &[u8], key: &Key) -> bool {
         || key.name.ends_with(b"SecretString")
         || key.name.ends_with(b"initial-password");
     typed
-        && (COMMANDS.iter().any(|command| lead.ends_with(command))
+        && (COMMANDS.bytes().any(|command| lead.ends_with(command))
             || alone && prompt.contains(&b' '))
         || generated && alone
 }
@@ -454,16 +455,16 @@ fn quoted_row(text: &[u8], key: &Key) -> bool {
     lead.ends_with(b"\" ")
 }
 
-/// Members that stand between a name and its value. Sorted.
+/// Members that stand between a name and its value.
 #[rustfmt::skip]
-static OTHERS: &[&[u8]] = &[
-    b"category", b"description", b"enabled", b"encrypted", b"environment_scope", b"hcl", b"id", b"kind", b"masked",
-    b"protected", b"raw", b"sensitive", b"type", b"variable_type", b"version",
-];
+static OTHERS: WordList = WordList::new(&[
+    "category", "description", "enabled", "encrypted", "environment_scope", "hcl", "id", "kind",
+    "masked", "protected", "raw", "sensitive", "type", "variable_type", "version",
+]);
 
 /// `"Type": "String", `: a member between a name and its value. Where the next one's name starts.
 fn member_beside(text: &[u8], at: usize, end: usize) -> Option<usize> {
-    if !listed(&text[at..end], OTHERS) {
+    if !OTHERS.has_in_any_case(&text[at..end]) {
         return None;
     }
     let (quote, colon) = Quote::open(text, end)?;
@@ -537,14 +538,4 @@ fn next_element(text: &[u8], at: usize) -> Option<usize> {
         at = skip_space(text, at, 40);
     }
     (text[at - 1] == b'>' || text[at - 1].is_ascii_whitespace()).then_some(at)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_are_sorted() {
-        assert!(OTHERS.is_sorted());
-    }
 }

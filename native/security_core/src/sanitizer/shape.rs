@@ -230,17 +230,6 @@ pub(crate) fn looks_random(value: &[u8], strict: bool) -> bool {
         && surprise(value) >= bits
 }
 
-/// Is a word, whatever its letters' case, in this sorted list of words in small letters?
-pub(crate) fn listed(word: &[u8], words: &[&[u8]]) -> bool {
-    let mut buffer = [0u8; 24];
-    let Some(small) = buffer.get_mut(..word.len()) else {
-        return false;
-    };
-    small.copy_from_slice(word);
-    small.make_ascii_lowercase();
-    words.binary_search(&&*small).is_ok()
-}
-
 /// Letters only, yet no words: for token bodies that carry no digit.
 pub(crate) fn random_letters(value: &[u8]) -> bool {
     let value = &value[..value.len().min(256)];

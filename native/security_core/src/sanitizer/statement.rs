@@ -8,6 +8,7 @@ use super::literal::{Kind, marked, skip_space};
 use super::name::Key;
 use super::scan::Scan;
 use super::shape::*;
+use crate::word_list::WordList;
 
 /// How far the values may be from the names.
 const MAX_REACH: usize = 2048;
@@ -35,17 +36,7 @@ pub(super) fn columns(scan: &mut Scan, open: usize) {
         if ends_with_word(table, b"into") || ends_with_word(table, b"copy") {
             inserted(scan, after, &classes);
         }
-    } else if tells(
-        lead,
-        &[
-            b"columns",
-            b"fields",
-            b"column_names",
-            b"header",
-            b"headers",
-            b"keys",
-        ],
-    ) {
+    } else if tells(lead, &COLUMNS) {
         results(scan, open, after, &classes);
     }
 }
@@ -67,18 +58,26 @@ fn ends_with_word(lead: &[u8], word: &[u8]) -> bool {
     lead.len() >= word.len() && lead[lead.len() - word.len()..].eq_ignore_ascii_case(word)
 }
 
+/// What clients of databases call the names of a result's columns.
+#[rustfmt::skip]
+static COLUMNS: WordList = WordList::new(&[
+    "column_names", "columns", "fields", "header", "headers", "keys",
+]);
+
+/// What clients of databases call the rows of a result.
+#[rustfmt::skip]
+static ROWS: WordList = WordList::new(&[
+    "data", "results", "rows", "values",
+]);
+
 /// `columns: `, `"columns" => `, `:columns, `: the name of the list.
-fn tells(lead: &[u8], names: &[&[u8]]) -> bool {
+fn tells(lead: &[u8], names: &WordList) -> bool {
     let end = lead.iter().rposition(|&b| is(b, WORD)).map_or(0, |i| i + 1);
     let start = lead[..end]
         .iter()
         .rposition(|&b| !is(b, WORD))
         .map_or(0, |i| i + 1);
-    end > 0
-        && lead.len() - end <= 6
-        && names
-            .iter()
-            .any(|name| lead[start..end].eq_ignore_ascii_case(name))
+    end > 0 && lead.len() - end <= 6 && names.has_in_any_case(&lead[start..end])
 }
 
 /// What an `INSERT` or a `COPY` puts into the columns, from behind their list on.
@@ -248,18 +247,13 @@ pub(super) fn compared(scan: &mut Scan, class: KeyClass, at: usize) -> bool {
 /// `rows: [[…], […]]`, behind the names or before them.
 fn results(scan: &mut Scan, open: usize, after: usize, classes: &[Option<KeyClass>]) {
     let text = scan.text;
-    /// What clients of databases call the rows of a result. Sorted.
-    #[rustfmt::skip]
-    const ROWS: &[&[u8]] = &[
-        b"data", b"results", b"rows", b"values",
-    ];
     let found = |from: usize, to: usize| {
         text[from..to]
             .windows(2)
             .enumerate()
             .filter(|(_, pair)| *pair == b"[[")
             .map(|(i, _)| from + i)
-            .find(|&at| tells(lead(text, at), ROWS))
+            .find(|&at| tells(lead(text, at), &ROWS))
     };
     scan.spend(MAX_REACH);
     let behind = found(after, text.len().min(after + MAX_REACH));

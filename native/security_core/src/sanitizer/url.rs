@@ -7,6 +7,7 @@ use super::name::Key;
 use super::rules::Rule;
 use super::scan::Scan;
 use super::shape::*;
+use crate::word_list::WordList;
 
 /// The longest authority part that is followed.
 const MAX_AUTHORITY: usize = 1024;
@@ -24,14 +25,14 @@ static WEBHOOKS: &[(&[u8], &[u8])] = &[
     (b"hc-ping.com", b"/"), (b"nosnch.in", b"/"), (b"ntfy.sh", b"/"), (b"api.telegram.org", b"/bot"),
 ];
 
-/// Schemes of databases and of what is like them. Sorted.
+/// Schemes of databases and of what is like them.
 #[rustfmt::skip]
-static DATABASES: &[&[u8]] = &[
-    b"amqp", b"amqps", b"bolt", b"cassandra", b"clickhouse", b"cockroachdb", b"couchbase",
-    b"ecto", b"jdbc:mysql", b"jdbc:postgresql", b"kafka", b"mariadb", b"memcached", b"mongodb",
-    b"mongodb+srv", b"mssql", b"mysql", b"mysql2", b"myxql", b"nats", b"neo4j", b"postgis",
-    b"postgres", b"postgresql", b"redis", b"rediss", b"sqlite", b"sqlserver", b"tds", b"valkey",
-];
+static DATABASES: WordList = WordList::new(&[
+    "amqp", "amqps", "bolt", "cassandra", "clickhouse", "cockroachdb", "couchbase", "ecto",
+    "jdbc:mysql", "jdbc:postgresql", "kafka", "mariadb", "memcached", "mongodb", "mongodb+srv",
+    "mssql", "mysql", "mysql2", "myxql", "nats", "neo4j", "postgis", "postgres", "postgresql",
+    "redis", "rediss", "sqlite", "sqlserver", "tds", "valkey",
+]);
 
 /// `://` stands at `at`.
 pub(crate) fn plain(scan: &mut Scan, at: usize) {
@@ -141,7 +142,7 @@ fn credentials(
     scheme: &[u8],
 ) {
     let text = scan.text;
-    let rule = match listed(scheme, DATABASES) {
+    let rule = match DATABASES.has_in_any_case(scheme) {
         true => Rule::DbUrl,
         false => Rule::UrlAuth,
     };
@@ -183,23 +184,23 @@ fn first_slash_after(text: &[u8], from: Option<usize>, to: usize) -> Option<usiz
         .map(|offset| from + offset)
 }
 
-/// What documentation calls a user. Sorted.
+/// What documentation calls a user.
 #[rustfmt::skip]
-static USERS: &[&[u8]] = &[
-    b"", b"account", b"db_user", b"dbuser", b"foo", b"login", b"me", b"name", b"u", b"user",
-    b"user1", b"userid", b"username", b"usr",
-];
+static USERS: WordList = WordList::new(&[
+    "", "account", "db_user", "dbuser", "foo", "login", "me", "name", "u", "user", "user1",
+    "userid", "username", "usr",
+]);
 
-/// What documentation has for a password. Sorted.
+/// What documentation has for a password.
 #[rustfmt::skip]
-static PASSWORDS: &[&[u8]] = &[
-    b"api_key", b"bar", b"db_pass", b"db_password", b"dbpass", b"mypass", b"p", b"pass", b"pass1",
-    b"passw", b"passwd", b"password", b"pw", b"pwd", b"secret", b"token",
-];
+static PASSWORDS: WordList = WordList::new(&[
+    "api_key", "bar", "db_pass", "db_password", "dbpass", "mypass", "p", "pass", "pass1", "passw",
+    "passwd", "password", "pw", "pwd", "secret", "token",
+]);
 
 /// `user:password@`, `USER:PASS@`: how documentation writes it.
 fn is_documentation(user: &[u8], password: &[u8]) -> bool {
-    listed(password, PASSWORDS) && (listed(user, USERS) || all(password, U | US))
+    PASSWORDS.has_in_any_case(password) && (USERS.has_in_any_case(user) || all(password, U | US))
 }
 
 fn webhook(scan: &mut Scan, authority: usize, slash: usize, scheme: &[u8]) {
@@ -331,15 +332,5 @@ pub(super) fn address(scan: &mut Scan, key: &Key, from: usize) {
     let tail = &value[last + 1..];
     if last >= path && looks_random(tail, true) && any(tail, D) {
         scan.add(start + last + 1, end, Rule::Webhook, 1);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_are_sorted() {
-        assert!(DATABASES.is_sorted() && USERS.is_sorted() && PASSWORDS.is_sorted());
     }
 }

@@ -23,6 +23,7 @@ use super::shape::*;
 use super::statement;
 use super::token::{broken_off, continuation};
 use super::url::address;
+use crate::word_list::WordList;
 
 /// The value of a key whose class is known.
 pub(super) fn judge_value(
@@ -480,13 +481,13 @@ fn wrapped(text: &[u8], at: usize) -> Option<Literal> {
         };
     }
     let name = text[at..end].rsplit(|&b| b == b'.' || b == b':').next()?;
-    /// Functions and constructors that give back, in another form, what they are given. Sorted.
+    /// Functions and constructors that give back, in another form, what they are given.
     #[rustfmt::skip]
-    const WRAPPERS: &[&[u8]] = &[
-        b"a2b", b"b64", b"bytes", b"charlist", b"decode", b"from", b"fromhex", b"just", b"new",
-        b"of", b"ok", b"raw", b"secretstr", b"sensitive", b"some", b"to_atom", b"unhex", b"wrap",
-    ];
-    let known = WRAPPERS.iter().any(|w| {
+    static WRAPPERS: WordList = WordList::new(&[
+        "a2b", "b64", "bytes", "charlist", "decode", "from", "fromhex", "just", "new", "of", "ok",
+        "raw", "secretstr", "sensitive", "some", "to_atom", "unhex", "wrap",
+    ]);
+    let known = WRAPPERS.bytes().any(|w| {
         starts_ci(name, w)
             || name.len() > w.len() && name[name.len() - w.len()..].eq_ignore_ascii_case(w)
     }) || contains_ci(name, b"decode")
