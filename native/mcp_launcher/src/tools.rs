@@ -234,13 +234,8 @@ impl Rest {
     fn reason(&self) -> Option<String> {
         let left = self.until?.checked_duration_since(Instant::now())?;
         let seconds = left.as_secs() + 1;
-        let stop = if self.why.ends_with(['.', '!', '?']) {
-            ""
-        } else {
-            "."
-        };
         Some(format!(
-            "{}{stop} A call in {seconds} s or later starts them again.",
+            "{}\nA call in {seconds} s or later starts them again.",
             self.why
         ))
     }

@@ -149,7 +149,7 @@ impl BoundaryError {
 
 fn leads_out(link: Option<&Path>) -> String {
     link.map_or_else(
-        || "outside".to_string(),
+        || "it leads out of the project".to_string(),
         |link| format!("the link {} leads out of the project", link.display()),
     )
 }

@@ -8,8 +8,10 @@ use super::rules::Rule;
 use super::scan::Scan;
 use super::shape::*;
 
-/// The longest armour that is followed, and the longest gutter before a line's body.
+/// The longest armour that is followed. An RSA key of 16,384 bits has 13 kB, PGP's with their
+/// subkeys have more.
 const MAX_ARMOUR: usize = 64 * 1024;
+/// The longest gutter before a line's body: a log's time, level and module, or grep's path and line.
 const MAX_GUTTER: usize = 80;
 /// How much of a line is read at once: whole keys stand on one line.
 const MAX_LINE: usize = 8 * 1024;
@@ -26,8 +28,10 @@ fn private_label(text: &[u8], at: usize) -> Option<usize> {
     memchr::memmem::find(label, b"PRIVATE KEY").map(|_| end)
 }
 
-/// How much of a key's record is read, and the shortest number in it that is part of the key.
+/// How much of a key's record is read: RSA's with 8,192 bits has about 11,000 digits.
 const MAX_RECORD: usize = 16 * 1024;
+/// The shortest number in it that is part of the key. 64 bits have at most 20 digits, and no key is
+/// so small; versions, exponents and tags of ASN.1 are shorter.
 const MIN_NUMBER: usize = 20;
 
 /// `{'RSAPrivateKey', …}`, `{:ECPrivateKey, 1, <<…>>, …}`: the numbers and bytes of a key as
