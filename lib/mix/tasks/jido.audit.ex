@@ -37,6 +37,7 @@ defmodule Mix.Tasks.Jido.Audit do
   use Mix.Task
 
   alias JidoCode.Tools.{Config, JSON, PlainFile}
+  alias JidoCode.Tools.Doors.Console
   alias JidoCode.Tools.Security.{AuditKey, AuditLogger, AuditTrail}
 
   @switches [
@@ -55,7 +56,9 @@ defmodule Mix.Tasks.Jido.Audit do
   @follow_ms 300
 
   @impl true
-  def run(argv) do
+  def run(argv), do: Console.helped?(argv, "jido.audit") || understand(argv)
+
+  defp understand(argv) do
     case OptionParser.parse(argv, strict: @switches) do
       {opts, ["verify" | rest], []} -> rest |> file() |> verify(opts)
       {opts, rest, []} -> rest |> file() |> show(opts)

@@ -7,7 +7,8 @@ defmodule Mix.Tasks.Jido.Doctor do
 
       mix jido.doctor
 
-  It finds out by running a command that does nothing. Exit status: 0 when every promise can be kept, 1 when one can't.
+  It finds out by running a command that does nothing. Exit status: 0 when every promise can be kept, 1 when one can't, 2 when it was given
+  arguments.
   """
 
   use Mix.Task
@@ -15,7 +16,15 @@ defmodule Mix.Tasks.Jido.Doctor do
   alias JidoCode.Tools.Doors.{Console, Doctor}
 
   @impl true
-  def run(_argv) do
+  def run([]), do: look()
+  def run(argv), do: Console.helped?(argv, "jido.doctor") || refuse(argv)
+
+  defp refuse([argument | _rest]) do
+    IO.puts(:stderr, "mix jido.doctor: takes no arguments, got: #{argument}")
+    exit({:shutdown, 2})
+  end
+
+  defp look do
     Console.quietly(fn ->
       Mix.Task.run("app.config")
       # No call is made here.

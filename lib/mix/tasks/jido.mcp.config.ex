@@ -53,14 +53,16 @@ defmodule Mix.Tasks.Jido.Mcp.Config do
   use Mix.Task
 
   alias JidoCode.Tools.JSON
-  alias JidoCode.Tools.Doors.SessionOptions
+  alias JidoCode.Tools.Doors.{Console, SessionOptions}
   alias JidoCode.Tools.Doors.MCP.{Install, Options}
 
   @formats ~w(json vscode command)
   @switches [project: :string, format: :string, name: :string, output: :string]
 
   @impl true
-  def run(argv) do
+  def run(argv), do: Console.helped?(argv, "jido.mcp.config") || install(argv)
+
+  defp install(argv) do
     {opts, arguments, invalid} =
       OptionParser.parse(argv, strict: @switches ++ Options.switches() ++ SessionOptions.switches())
 

@@ -8,6 +8,9 @@ defmodule Mix.Tasks.Jido.Tool do
       mix jido.tool call NAME 'JSON' [options]
       mix jido.tool run [FILE] [options]
 
+  The tools run in the VM of this task, where the project's code and configuration run, too: with your rights, and in no fence.
+  Commands, Mix tasks and tests that a call starts run in the fence. The MCP server keeps the project's VM in it as well.
+
   `call` starts the project's application, makes one call and prints its result. `run` reads calls from a file or from
   standard input, one JSON object a line, `{"name": "...", "arguments": {...}}`, and answers each as it comes; all calls of a run
   share one session, with its rate limits and its audit trail.
@@ -54,7 +57,9 @@ defmodule Mix.Tasks.Jido.Tool do
   @max_line 10_000_000
 
   @impl true
-  def run(argv) do
+  def run(argv), do: Console.helped?(argv, "jido.tool") || understand(argv)
+
+  defp understand(argv) do
     case OptionParser.parse(argv, strict: @switches ++ SessionOptions.switches()) do
       {opts, arguments, []} ->
         dispatch(arguments, opts)

@@ -18,6 +18,14 @@ defmodule JidoCode.Tools.Doors.Console do
     end
   end
 
+  @doc "Prints what a task's documentation says where `--help` or `-h` asks for it, and says whether it did."
+  @spec helped?([String.t()], String.t()) :: boolean()
+  def helped?(argv, task) do
+    asked? = Enum.any?(argv, &(&1 in ["--help", "-h"]))
+    if asked?, do: Mix.Task.rerun("help", [task])
+    asked?
+  end
+
   @doc "Sends log messages to standard error, on every supported Elixir."
   @spec logs_to_stderr() :: :ok
   def logs_to_stderr do
