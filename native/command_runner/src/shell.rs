@@ -21,8 +21,8 @@ use rustix::fs::{MemfdFlags, OFlags};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, WaitStatus};
 use security_core::command_policy::{
-    BindError, BoundRedirection, BoundTarget, Command, Hardening, SHELLS, Statement,
-    bind_redirections, git_hardening,
+    BoundRedirection, BoundTarget, Command, Hardening, SHELLS, Statement, bind_redirections,
+    git_hardening,
 };
 use security_core::path_boundary::Boundary;
 
@@ -446,7 +446,7 @@ impl Shell {
         }
         let bound = command
             .bind(boundary, self.state.last)
-            .map_err(|error| explain(&error))?;
+            .map_err(|error| error.to_string())?;
         let program = bound.argv.first().map_or("", String::as_str);
         if program.contains('/') || SHELLS.contains(program) {
             return Err(format!(
@@ -574,7 +574,7 @@ fn carry_out(
                 let boundary = machine.boundary.ok_or("the plan has no project")?;
                 boundary
                     .open_dir(folder)
-                    .map_err(|error| format!("cd: {typed}: {}", error.kind().replace('_', " ")))?;
+                    .map_err(|error| format!("cd: {typed}: {}", error.reason()))?;
                 state.folder.clone_from(folder);
             }
             Statement::Set {
@@ -598,18 +598,6 @@ fn carry_out(
         }
     }
     Ok(())
-}
-
-fn explain(error: &BindError) -> String {
-    match error {
-        BindError::Protected { command, path } => {
-            format!("{command}: {path}: tools may not use this path")
-        }
-        BindError::TooManyMatches { command, pattern } => {
-            format!("{command}: {pattern}: too many files")
-        }
-        other => other.to_string().replace('_', " "),
-    }
 }
 
 /// The redirections that the child makes, and the text that is its standard input, where the last
@@ -655,7 +643,7 @@ fn redirect(
     let bound = bind_redirections(redirections, boundary, "redirection");
     let (readable, writable) = (machine.spec.readable(), &machine.spec.policy.write);
     let null = PathBuf::from("/dev/null");
-    for redirection in bound.map_err(|error| explain(&error))? {
+    for redirection in bound.map_err(|error| error.to_string())? {
         let (path, flags, roots) = match &redirection.target {
             BoundTarget::Read(path) => (path, OFlags::RDONLY, &readable),
             BoundTarget::Write(path) => (

@@ -52,8 +52,7 @@ defmodule JidoCode.Tools.Security.Refusal do
   @doc "What the disk says against a path of a command line; `text` is the core's, with the command and the path."
   @spec on_disk(atom(), String.t()) :: String.t()
   def on_disk(:outside, text), do: "Path traversal not allowed: #{text}"
-  def on_disk(:protected_path, text), do: "This path must not be changed by a tool: #{text}"
-  def on_disk(kind, text) when kind in [:too_many_matches | @path_kinds], do: text
+  def on_disk(kind, text) when kind in [:protected_path, :too_many_matches | @path_kinds], do: text
 
   @doc "The same for a path that is a parameter of its own."
   @spec parameter(atom(), String.t(), String.t()) :: String.t()

@@ -61,7 +61,7 @@ pub enum BindError {
         source: Box<BoundaryError>,
     },
     /// A path that leads to something tools must not change.
-    #[error("{command}: {path}: {}", self.kind())]
+    #[error("{command}: {path}: must not be changed by a tool")]
     Protected {
         /// The command's name.
         command: String,
@@ -69,13 +69,13 @@ pub enum BindError {
         path: String,
     },
     /// The working directory is missing, or no folder.
-    #[error("{path}: {}", self.kind())]
+    #[error("{path}: not a folder")]
     NoDirectory {
         /// The path.
         path: String,
     },
     /// A pattern that becomes more names than a program takes.
-    #[error("{command}: {pattern}: {}", self.kind())]
+    #[error("{command}: {pattern}: too many files")]
     TooManyMatches {
         /// The command's name.
         command: String,

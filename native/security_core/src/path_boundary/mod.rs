@@ -68,7 +68,7 @@ pub struct Resolved {
 #[non_exhaustive]
 pub enum BoundaryError {
     /// The root itself can't be used.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), self.reason())]
     Root {
         /// The root as given.
         path: PathBuf,
@@ -76,13 +76,13 @@ pub enum BoundaryError {
         source: io::Error,
     },
     /// A NUL byte.
-    #[error("{}", self.kind())]
+    #[error("{}", self.reason())]
     NulByte,
     /// The path or one of its parts is too long.
-    #[error("{}", self.kind())]
+    #[error("{}", self.reason())]
     TooLong,
     /// The path leaves the root.
-    #[error("{}: {}", path.display(), leads_out(link.as_deref()))]
+    #[error("{}: {}", path.display(), self.reason())]
     Outside {
         /// The path as given.
         path: PathBuf,
@@ -90,37 +90,37 @@ pub enum BoundaryError {
         link: Option<PathBuf>,
     },
     /// More than 40 links, or a loop.
-    #[error("{}: {}", path.display(), self.kind())]
+    #[error("{}: {}", path.display(), self.reason())]
     TooManyLinks {
         /// The path as given.
         path: PathBuf,
     },
     /// Nothing is there.
-    #[error("{}: {}", path.display(), self.kind())]
+    #[error("{}: {}", path.display(), self.reason())]
     NotFound {
         /// The path as given.
         path: PathBuf,
     },
     /// A part that should be a folder is none.
-    #[error("{}: {}", path.display(), self.kind())]
+    #[error("{}: {}", path.display(), self.reason())]
     NotADirectory {
         /// The path as given.
         path: PathBuf,
     },
     /// Neither a plain file nor, where a folder is asked for, a folder: a device, a socket, a pipe.
-    #[error("{}: {}", path.display(), self.kind())]
+    #[error("{}: {}", path.display(), self.reason())]
     WrongType {
         /// The path as given.
         path: PathBuf,
     },
     /// The path changed again and again while it was opened.
-    #[error("{}: {}", path.display(), self.kind())]
+    #[error("{}: {}", path.display(), self.reason())]
     Changing {
         /// The path as given.
         path: PathBuf,
     },
     /// Another error of the file system.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), self.reason())]
     Io {
         /// The path as given.
         path: PathBuf,
@@ -145,13 +145,28 @@ impl BoundaryError {
             BoundaryError::Io { .. } => "io",
         }
     }
-}
 
-fn leads_out(link: Option<&Path>) -> String {
-    link.map_or_else(
-        || "it leads out of the project".to_string(),
-        |link| format!("the link {} leads out of the project", link.display()),
-    )
+    /// What is wrong with the path, for people, without the path itself.
+    pub fn reason(&self) -> String {
+        match self {
+            BoundaryError::Root { source, .. } | BoundaryError::Io { source, .. } => {
+                source.to_string()
+            }
+            BoundaryError::Outside {
+                link: Some(link), ..
+            } => format!("the link {} leads out of the project", link.display()),
+            BoundaryError::Outside { link: None, .. } => "it leads out of the project".into(),
+            BoundaryError::NulByte => "a path can't have a NUL byte".into(),
+            BoundaryError::TooLong => "the path or a part of it is too long".into(),
+            BoundaryError::TooManyLinks { .. } => {
+                format!("more than {MAX_LINKS} links, or links in a circle")
+            }
+            BoundaryError::NotFound { .. } => "not found".into(),
+            BoundaryError::NotADirectory { .. } => "not a folder".into(),
+            BoundaryError::WrongType { .. } => "neither a file nor a folder".into(),
+            BoundaryError::Changing { .. } => "it changed again and again meanwhile".into(),
+        }
+    }
 }
 
 type Result<T> = std::result::Result<T, Box<BoundaryError>>;

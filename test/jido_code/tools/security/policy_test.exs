@@ -76,7 +76,7 @@ defmodule JidoCode.Tools.Security.PolicyTest do
 
         {:error, text} ->
           # The folder is empty: what is left is what the disk says.
-          assert text =~ ~r/not_a_directory|not_found/, "#{line}: #{text}"
+          assert text =~ ~r/not a folder|not found/, "#{line}: #{text}"
       end
     end
   end
@@ -97,7 +97,7 @@ defmodule JidoCode.Tools.Security.PolicyTest do
           assert row[to_string(list)] == "runs", "#{list}: #{line}"
 
         {:error, text} ->
-          assert row[to_string(list)] != "runs" or text =~ ~r/not_a_directory|not_found/,
+          assert row[to_string(list)] != "runs" or text =~ ~r/not a folder|not found/,
                  "#{list}: #{line}: #{text}"
 
           assert String.length(text) > 10
@@ -124,11 +124,11 @@ defmodule JidoCode.Tools.Security.PolicyTest do
   end
 
   test "commands: what a link leads to is looked at again when the command starts", %{tmp_dir: root} do
-    assert {:ok, plan} = CommandPolicy.plan("cat y", root)
-    File.ln_s!("/etc/hostname", Path.join(root, "y"))
+    assert {:ok, plan} = CommandPolicy.plan("cat a_link", root)
+    File.ln_s!("/etc/hostname", Path.join(root, "a_link"))
     assert {:ok, result} = Command.run(plan.line, cd: root, write: [root])
     assert {result.exit_code, result.stdout.head} == {126, ""}
-    assert result.stderr.head =~ "leads out of the project"
+    assert result.stderr.head =~ "cat: a_link: the link a_link leads out of the project"
   end
 
   test "commands: the list in force is told, and is the narrow one without a whole fence" do
@@ -145,6 +145,21 @@ defmodule JidoCode.Tools.Security.PolicyTest do
     assert text =~ "out of the project"
     assert {:error, text} = CommandPolicy.plan("echo x > link/evil", root)
     assert text =~ "out of the project"
+  end
+
+  test "commands: what the disk says against a path stands in words", %{tmp_dir: root} do
+    File.write!(Path.join(root, "a_file"), "")
+    File.ln_s!("a_loop", Path.join(root, "a_loop"))
+    File.ln_s!(".git", Path.join(root, "a_link"))
+    File.mkdir_p!(Path.join(root, ".git"))
+
+    for {line, said} <- [
+          {"cat a_file/x", "cat: a_file/x: not a folder"},
+          {"cat a_loop", "cat: a_loop: more than 40 links, or links in a circle"},
+          {"rm -rf a_link/", "rm: a_link/: must not be changed by a tool"}
+        ] do
+      assert {:error, ^said} = CommandPolicy.plan(line, root)
+    end
   end
 
   test "commands: a path to the project by a link outside is refused with the name to use", %{tmp_dir: folder} do
