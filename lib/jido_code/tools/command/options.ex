@@ -24,59 +24,68 @@ defmodule JidoCode.Tools.Command.Options do
     processes: 2_048
   ]
 
+  @defaults [
+    cd: nil,
+    env: [],
+    timeout: 120_000,
+    grace: 2_000,
+    keep: @keep,
+    channel: nil,
+    write: [],
+    read: [],
+    network: :none,
+    sockets: [],
+    temporary: nil,
+    confinement: :best_effort,
+    limits: []
+  ]
+
   @doc "The spec with all that the runner needs, and `:scratch`, the path of the private temporary folder."
   @spec spec(term(), keyword()) :: {:ok, map()} | {:error, {:invalid, String.t()}}
   def spec(command, options) do
-    options =
-      Keyword.validate!(options,
-        cd: nil,
-        env: [],
-        timeout: 120_000,
-        grace: 2_000,
-        keep: @keep,
-        channel: nil,
-        write: [],
-        read: [],
-        network: :none,
-        sockets: [],
-        temporary: nil,
-        confinement: :best_effort,
-        limits: []
-      )
-
+    options = Keyword.validate!(options, @defaults)
     scratch = Runner.temporary_folder()
-    {temporary, holder} = temporary(options[:temporary])
 
     {:ok,
      %{
        single?: single?(command),
        executable: executable(),
        scratch: scratch,
-       request: %{
-         version: @version,
-         plan: plan(command, cd(options[:cd])),
-         cd: cd(options[:cd]),
-         env: Environment.build(environment(options[:env]), scratch),
-         timeout: timeout(options[:timeout]),
-         grace: integer(:grace, options[:grace], 0..@max_grace),
-         stdout: keep(options[:keep], :stdout),
-         stderr: keep(options[:keep], :stderr),
-         channel: channel(options[:channel]),
-         limits: limits(options[:limits]),
-         confine: %{
-           read: readable(options[:read]),
-           write: paths(:write, options[:write]),
-           network: network(options[:network]),
-           sockets: paths(:sockets, options[:sockets] ++ Config.get(:command_sockets)),
-           temporary: temporary,
-           holder: holder,
-           temporary_bytes: Config.get(:command_temp_bytes),
-           mode: mode(options[:confinement])
-         }
-       }
+       request: request(command, options, scratch)
      }}
   catch
     {:invalid, text} -> {:error, {:invalid, text}}
+  end
+
+  defp request(command, options, scratch) do
+    %{
+      version: @version,
+      plan: plan(command, cd(options[:cd])),
+      cd: cd(options[:cd]),
+      env: Environment.build(environment(options[:env]), scratch),
+      timeout: timeout(options[:timeout]),
+      grace: integer(:grace, options[:grace], 0..@max_grace),
+      stdout: keep(options[:keep], :stdout),
+      stderr: keep(options[:keep], :stderr),
+      channel: channel(options[:channel]),
+      limits: limits(options[:limits]),
+      confine: confine(options)
+    }
+  end
+
+  defp confine(options) do
+    {temporary, holder} = temporary(options[:temporary])
+
+    %{
+      read: readable(options[:read]),
+      write: paths(:write, options[:write]),
+      network: network(options[:network]),
+      sockets: paths(:sockets, options[:sockets] ++ Config.get(:command_sockets)),
+      temporary: temporary,
+      holder: holder,
+      temporary_bytes: Config.get(:command_temp_bytes),
+      mode: mode(options[:confinement])
+    }
   end
 
   @spec invalid(String.t()) :: no_return()
