@@ -26,6 +26,10 @@ defmodule JidoCode.Tools.Answers.Tests do
       iex> JidoCode.Tools.Answers.Tests.text(%{"passed" => false, "summary" => nil, "failures" => [],
       ...>   "stderr" => "** (SyntaxError) lib/a.ex:1\\n", "exit_code" => 1, "note" => "No test started: the output says why."})
       "No test started: the output says why.\\nstderr:\\n** (SyntaxError) lib/a.ex:1\\nexit code 1\\n"
+      iex> none = %{"total" => 0, "failed" => 0}
+      iex> JidoCode.Tools.Answers.Tests.text(%{"passed" => false, "summary" => none, "timing" => %{"seed" => 7}, "failures" => [],
+      ...>   "note" => "The suite did not finish."})
+      "The suite did not finish.\\nuntil then: 0 tests, 0 failures (seed 7)\\n"
   """
   @spec text(%{String.t() => term()}) :: String.t()
   def text(%{"summary" => nil} = report) do
@@ -37,9 +41,9 @@ defmodule JidoCode.Tools.Answers.Tests do
     ])
   end
 
-  def text(%{"summary" => summary} = report) do
+  def text(report) do
     paragraphs(
-      [headline(summary, report["timing"] || %{}), unless(report["passed"], do: report["note"])] ++
+      opening(report) ++
         Enum.map(report["failures"], &failure/1) ++
         Enum.map(report["running"] || [], &running/1) ++
         [
@@ -49,6 +53,18 @@ defmodule JidoCode.Tools.Answers.Tests do
           if(report["passed"], do: report["note"])
         ]
     )
+  end
+
+  # How long it took is known of a suite that came to its end. Of another, the counts alone would be taken for its result.
+  defp opening(%{"summary" => summary, "passed" => passed?} = report) do
+    timing = report["timing"] || %{}
+    headline = headline(summary, timing)
+
+    cond do
+      passed? -> [headline]
+      timing["total_seconds"] -> [headline, report["note"]]
+      true -> [report["note"], "until then: " <> headline]
+    end
   end
 
   defp headline(summary, timing) do

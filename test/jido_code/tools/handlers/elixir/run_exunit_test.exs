@@ -232,6 +232,11 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunitTest do
     assert result["output"] =~ "5 tests, 0 failures"
     assert %{"passed" => 0, "failed" => 0} = result["summary"]
     assert result["note"] =~ "did not finish"
+
+    # Who reads only the beginning must not take it for a run without tests.
+    text = JidoCode.Tools.Answers.Tests.text(result)
+    assert text =~ ~r/\AThe suite did not finish\.\nuntil then: 0 tests, 0 failures/
+    assert text =~ ~r/^was running: test .*ends everything/m
   end
 
   describe "refused" do
