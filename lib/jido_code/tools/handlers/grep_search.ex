@@ -165,7 +165,6 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
   defp search(args, context) do
     options =
       [
-        path: path(args["path"]),
         output_mode: Map.fetch!(@output_modes, args["output_mode"]),
         file_type: args["file_type"],
         glob: args["glob"],
@@ -175,12 +174,14 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
         timeout: @timeout_ms - @margin_ms
       ] ++ limits(args)
 
-    with {:ok, root} <- root(context) do
-      case CodeSearch.run(root, args["pattern"], options) do
-        {:ok, report} -> answer(report, args)
-        {:error, {:timeout, _files} = reason} -> {:error, {:timeout, CodeSearch.explain(reason)}}
-        {:error, reason} -> {:error, CodeSearch.explain(reason, about(args))}
-      end
+    with {:ok, root} <- root(context),
+         {:ok, place} <- place(root, args["path"]),
+         {:ok, report} <- CodeSearch.run(root, args["pattern"], [path: place] ++ options) do
+      answer(report, args)
+    else
+      {:error, {:timeout, _files} = reason} -> {:error, {:timeout, CodeSearch.explain(reason)}}
+      {:error, why} when is_binary(why) -> {:error, why}
+      {:error, reason} -> {:error, CodeSearch.explain(reason, about(args))}
     end
   end
 
@@ -190,8 +191,16 @@ defmodule JidoCode.Tools.Handlers.GrepSearch do
     end
   end
 
-  defp path(""), do: "."
-  defp path(path), do: path
+  # A way that comes back to the project from a link outside is refused, as it is for commands: it would tell what lies there. What
+  # else is wrong with a path the search says.
+  defp place(root, path) do
+    case Workspace.resolve(root, path) do
+      {:ok, %{relative: ""}} -> {:ok, "."}
+      {:ok, %{relative: relative}} -> {:ok, relative}
+      {:error, {:outside, _text}} -> {:error, :outside}
+      {:error, {_kind, _text}} -> {:ok, path}
+    end
+  end
 
   defp about(args), do: %{path: args["path"], file_type: args["file_type"], glob: args["glob"]}
 

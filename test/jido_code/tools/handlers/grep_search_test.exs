@@ -151,7 +151,11 @@ defmodule JidoCode.Tools.Handlers.GrepSearchTest do
           "link/secret.ex",
           "lib/secret.ex",
           "lib/../..",
-          "/etc"
+          "/etc",
+          # They come back, and would tell by that what lies on their way.
+          "link/../project/lib",
+          "link/../project-evil/../project/lib",
+          "link/../nothing/../project/lib"
         ] do
       assert {:error, "Security error: path is outside the project boundary" <> _} =
                search(context, %{"pattern" => "total", "path" => path})
