@@ -268,7 +268,9 @@ defmodule JidoCode.Tools.Arguments do
   defp kind(_value), do: "a value of another type"
 
   defp shown(value) when is_binary(value) do
-    if String.valid?(value), do: Shortened.label(value, @max_shown), else: "(not UTF-8)"
+    if String.valid?(value),
+      do: value |> Shortened.label(@max_shown) |> Visible.escape(),
+      else: "(not UTF-8)"
   end
 
   defp shown(value) when is_atom(value), do: "#{value} (an atom; names must be strings)"

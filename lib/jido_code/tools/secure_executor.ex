@@ -36,7 +36,18 @@ defmodule JidoCode.Tools.SecureExecutor do
   maximum. With a `:node`, ten seconds more for the way there. A `:timeout` in the context is the host's own affair.
   """
 
-  alias JidoCode.Tools.{Arguments, Call, CallTime, Catalog, Config, Host, Render, Sessions, Shortened}
+  alias JidoCode.Tools.{
+    Arguments,
+    Call,
+    CallTime,
+    Catalog,
+    Config,
+    Host,
+    Render,
+    Sessions,
+    Shortened,
+    Visible
+  }
 
   alias JidoCode.Tools.Security.{
     AuditLogger,
@@ -171,7 +182,7 @@ defmodule JidoCode.Tools.SecureExecutor do
       call,
       :error,
       :unknown_tool,
-      "Unknown tool: #{shorten(call.name)}. The tools are: #{Catalog.names_text()}"
+      "Unknown tool: #{call.name |> shorten() |> Visible.escape()}. The tools are: #{Catalog.names_text()}"
     )
   end
 

@@ -83,7 +83,11 @@ impl Catalog {
             return Ok(());
         }
         let names: Vec<&str> = all().map(|tool| tool.name.as_ref()).collect();
-        let shown: String = name.chars().take(100).collect();
+        let shown: String = name
+            .chars()
+            .take(100)
+            .flat_map(char::escape_debug)
+            .collect();
         Err(ErrorData::invalid_params(
             format!("Unknown tool: {shown}. The tools are: {}", names.join(", ")),
             None,

@@ -92,6 +92,15 @@ defmodule JidoCode.Tools.ArgumentsTest do
     end
   end
 
+  test "what a message quotes can be seen" do
+    hidden = "a\e[2J\u202Eb\u3164\n"
+
+    assert error(%{"process" => "p", "mode" => hidden}) =~
+             ~S(a\u{1B}[2J\u{202E}b\u{3164}\n is not one of fast, slow)
+
+    assert error(%{"process" => "p", hidden => 1}) =~ ~S(Unknown parameter: a\u{1B}[2J\u{202E}b\u{3164}\n)
+  end
+
   test "a message stays short whatever was sent" do
     hostile = for n <- 1..10_000, into: %{}, do: {String.duplicate("k", 500) <> "#{n}", n}
     assert String.length(error(hostile)) < 600

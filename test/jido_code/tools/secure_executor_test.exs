@@ -96,6 +96,9 @@ defmodule JidoCode.Tools.SecureExecutorTest do
       assert text =~ "fetch_elixir_docs"
       assert entry(session).status == :error
 
+      assert {:error, text} = SecureExecutor.call("a\e[2J\u202Eb", %{}, context)
+      assert text =~ ~S(Unknown tool: a\u{1B}[2J\u{202E}b.)
+
       assert {:error, text} = SecureExecutor.call(String.duplicate("x", 100_000), %{}, context)
       assert byte_size(text) < 2_000
     end

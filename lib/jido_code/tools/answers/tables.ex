@@ -4,6 +4,8 @@ defmodule JidoCode.Tools.Answers.Tables do
 
   import JidoCode.Tools.Answers.Words
 
+  alias JidoCode.Tools.Visible
+
   # What most tables have says nothing of this one; what is said in the first line is not said again.
   @usual %{
     "keypos" => 1,
@@ -29,6 +31,8 @@ defmodule JidoCode.Tools.Answers.Tables do
       "{1, 2}\\n1 of 9 rows.\\n"
       iex> JidoCode.Tools.Answers.Tables.text(%{"operation" => "lookup", "result" => [], "count" => 0, "table" => "stock", "key" => ":tea"})
       "No row of stock has the key :tea.\\n"
+      iex> JidoCode.Tools.Answers.Tables.text(%{"operation" => "lookup", "result" => [], "count" => 0, "table" => "stock", "key" => "\\e[2J"})
+      "No row of stock has the key \\\\u{1B}[2J.\\n"
   """
   @spec text(%{String.t() => term()}) :: String.t()
   def text(%{"operation" => "list"} = report) do
@@ -49,7 +53,9 @@ defmodule JidoCode.Tools.Answers.Tables do
   end
 
   def text(%{"operation" => "lookup", "result" => [], "count" => 0} = report) do
-    paragraphs([report["note"] || "No row of #{report["table"]} has the key #{report["key"]}."])
+    paragraphs([
+      report["note"] || "No row of #{report["table"]} has the key #{Visible.escape(report["key"])}."
+    ])
   end
 
   def text(%{"operation" => "sample", "result" => [], "total_size" => 0} = report) do

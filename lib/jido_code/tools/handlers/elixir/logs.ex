@@ -10,7 +10,7 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
   use JidoCode.Tools.Behaviours.SecureHandler
 
   alias JidoCode.Tools.Introspection.{Bounded, LogProcess, LogRing, Reach}
-  alias JidoCode.Tools.{Answers, Operation, Shortened}
+  alias JidoCode.Tools.{Answers, Operation, Shortened, Visible}
   alias JidoCode.Tools.Security.Native
 
   @levels ~w(debug info notice warning error critical alert emergency)
@@ -21,6 +21,8 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
   # Characters of all texts, and of one while others wait.
   @max_characters 24_000
   @max_event 4_000
+  # Of a name that is quoted.
+  @max_name 200
 
   # Events that a regular expression is tried on at once: their texts have 4 MB at most.
   @at_once 500
@@ -184,10 +186,10 @@ defmodule JidoCode.Tools.Handlers.Elixir.Logs do
 
   # What `process` adds to an answer without events.
   defp nobody(process) do
-    if not LogProcess.known?(process),
-      do:
-        {:if_empty,
-         "No process is registered as #{process.typed}, and no event that is kept says it is of one."}
+    if not LogProcess.known?(process) do
+      name = process.typed |> Shortened.label(@max_name) |> Visible.escape()
+      {:if_empty, "No process is registered as #{name}, and no event that is kept says it is of one."}
+    end
   end
 
   defp look(nil, limit, narrow, notes) do

@@ -137,6 +137,10 @@ defmodule JidoCode.Tools.Doors.MCP.LauncherTest do
       assert %{"error" => %{"code" => -32_602, "message" => "Unknown tool: reload_module" <> _}} =
                McpClient.await(client, 3)
 
+      McpClient.call(client, "hidden", "a\e[2J\u202Eb")
+      assert %{"error" => %{"message" => message}} = McpClient.await(client, "hidden")
+      assert message =~ ~S(Unknown tool: a\u{1b}[2J\u{202e}b.)
+
       McpClient.request(client, 4, "ping")
       assert %{"result" => result} = McpClient.await(client, 4)
       assert result == %{}

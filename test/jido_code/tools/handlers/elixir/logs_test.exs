@@ -159,6 +159,10 @@ defmodule JidoCode.Tools.Handlers.Elixir.LogsTest do
 
     refute note =~ "No process is registered"
     assert read!(%{"process" => mark <> "_none"})["note"] =~ "No process is registered as #{mark}_none"
+    # However long it is and whatever it holds.
+    note = read!(%{"process" => "none\e[2J" <> String.duplicate("x", 50_000)})["note"]
+    assert note =~ ~S(No process is registered as none\u{1B}[2Jxxx)
+    assert String.length(note) < 600
   end
 
   defmodule Unnamed do
