@@ -53,6 +53,8 @@ pub enum ToVm {
         /// Its arguments.
         arguments: Map<String, Value>,
     },
+    /// It has none any more; without an answer until now, it stays without one.
+    Dropped,
     /// No other server compiles the project now.
     Locked,
     /// End a call; no answer is wanted any more.

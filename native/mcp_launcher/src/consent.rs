@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    ElicitRequest, ElicitRequestParams, InputRequest, InputRequests, InputRequiredResult,
-    InputResponses, ServerRequest,
+    CancelledNotificationParam, ElicitRequest, ElicitRequestParams, InputRequest, InputRequests,
+    InputRequiredResult, InputResponses, RequestId, ServerRequest,
 };
-use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
+use rmcp::service::{Peer, PeerRequestOptions, RequestContext, RequestHandle};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -97,12 +97,46 @@ pub async fn ask(peer: &Peer<RoleServer>, question: &str, deadline: Instant) -> 
     let options = PeerRequestOptions::with_timeout(left);
     let answer = async {
         let handle = peer.send_cancellable_request(request, options).await.ok()?;
-        let result = handle.await_response().await.ok()?;
-        serde_json::to_value(result).ok()
+        let mut form = Form::shown(peer, &handle);
+        let result = handle.await_response().await;
+        form.over();
+        serde_json::to_value(result.ok()?).ok()
     };
     answer
         .await
         .map_or(Said::Unanswered, |result| Said::of(&result))
+}
+
+/// The form at the client, which is taken back when nobody waits for its answer any more.
+struct Form {
+    peer: Peer<RoleServer>,
+    id: Option<RequestId>,
+}
+
+impl Form {
+    fn shown(peer: &Peer<RoleServer>, request: &RequestHandle<RoleServer>) -> Form {
+        Form {
+            peer: peer.clone(),
+            id: Some(request.id.clone()),
+        }
+    }
+
+    fn over(&mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for Form {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else { return };
+        let peer = self.peer.clone();
+        tokio::spawn(async move {
+            let why = Some("The call is over".to_owned());
+            let _ = peer
+                .notify_cancelled(CancelledNotificationParam::new(Some(id), why))
+                .await;
+        });
+    }
 }
 
 /// The question that waits for its answer in the newer era: one at a time.

@@ -137,9 +137,8 @@ impl Server {
                 }
             }
             (Some(_), Some((Way::Request, patience))) => {
-                let times = (start, start + patience);
                 let answer = self
-                    .converse((answer, said_before), work, context, times)
+                    .converse((answer, said_before), work, context, (start, patience))
                     .await;
                 answer.map_or_else(failure, result).into()
             }
@@ -149,15 +148,16 @@ impl Server {
 
     /// Asks the person at the client about a denied call, and makes it again with what was said. One
     /// question at a time: what was said to another since this one was denied may have settled it,
-    /// so the tools' VM then judges it again before anybody is asked.
+    /// so the tools' VM then judges it again before anybody is asked. A turn that comes when less
+    /// than half of the time is left is of no use to a person.
     async fn converse(
         &self,
         (denied, said_before): (Answer, u64),
         work: Work,
         context: &RequestContext<RoleServer>,
-        (start, deadline): (Instant, Instant),
+        (start, patience): (Instant, Duration),
     ) -> Result<Answer, String> {
-        let turn = tokio::time::timeout_at(deadline, self.asking.lock());
+        let turn = tokio::time::timeout_at(start + patience / 2, self.asking.lock());
         let Ok(turn) = patiently(context, start, turn).await else {
             return Err(format!("{} {BUSY}", denied.text));
         };
@@ -169,7 +169,8 @@ impl Server {
         let Some(question) = &answer.question else {
             return Ok(answer);
         };
-        let asking = consent::ask(&context.peer, question, deadline);
+        let asked = self.tools.asking(work.name.clone(), work.arguments.clone());
+        let asking = consent::ask(&context.peer, question, start + patience);
         let again = Work {
             said: Some(patiently(context, start, asking).await),
             ask: false,
@@ -178,6 +179,7 @@ impl Server {
         let call = self.tools.call(again);
         // The VM hears what was said before any call that sees it counted, or has its turn next.
         self.said.fetch_add(1, Ordering::Release);
+        drop(asked);
         drop(turn);
         follow(call, context, start).await
     }

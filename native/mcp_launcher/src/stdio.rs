@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::StreamExt;
 use rmcp::RoleServer;
-use rmcp::model::{ClientNotification, ClientRequest, ErrorCode, JsonRpcMessage, RequestId};
+use rmcp::model::{
+    ClientNotification, ClientRequest, ErrorCode, JsonRpcMessage, RequestId, ServerNotification,
+};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
@@ -215,7 +217,16 @@ impl Transport<RoleServer> for Stdio {
 /// fail by a message that comes while they close. Other answers still go out: whoever pipes
 /// requests in has left as soon as they are read.
 fn tells_of_the_end(message: &TxJsonRpcMessage<RoleServer>) -> bool {
-    matches!(message, JsonRpcMessage::Error(answer) if answer.error.code == ErrorCode::INTERNAL_ERROR)
+    match message {
+        JsonRpcMessage::Error(answer) => answer.error.code == ErrorCode::INTERNAL_ERROR,
+        JsonRpcMessage::Notification(told) => {
+            matches!(
+                told.notification,
+                ServerNotification::CancelledNotification(_)
+            )
+        }
+        _ => false,
+    }
 }
 
 enum Read {

@@ -75,6 +75,7 @@ pub struct Tools {
 enum Request {
     Call(u64, Pending),
     Asked(String, Map<String, Value>),
+    Dropped,
     Cancel(u64),
 }
 
@@ -139,6 +140,17 @@ impl Drop for Call {
     }
 }
 
+/// A question in the client's hands, as long as this is held.
+pub struct Asked {
+    requests: mpsc::UnboundedSender<Request>,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let _ = self.requests.send(Request::Dropped);
+    }
+}
+
 impl Tools {
     /// Starts the keeper, and the VM with it.
     pub fn start(install: Install, options: Options) -> (Tools, Stopper) {
@@ -181,6 +193,14 @@ impl Tools {
     /// in the trail as unanswered.
     pub fn asked(&self, name: String, arguments: Map<String, Value>) {
         let _ = self.requests.send(Request::Asked(name, arguments));
+    }
+
+    /// The same of a question that the client holds only as long as the call runs.
+    pub fn asking(&self, name: String, arguments: Map<String, Value>) -> Asked {
+        self.asked(name, arguments);
+        Asked {
+            requests: self.requests.clone(),
+        }
     }
 
     /// Sends a call.
@@ -278,7 +298,10 @@ impl Keeper {
             tokio::select! {
                 Some(request) = self.requests.recv() => match request {
                     Request::Call(id, call) => self.take(id, call).await,
-                    Request::Asked(name, arguments) => self.asked(name, arguments).await,
+                    Request::Asked(name, arguments) => {
+                        self.tell(&ToVm::Asked { name, arguments }).await;
+                    }
+                    Request::Dropped => self.tell(&ToVm::Dropped).await,
                     Request::Cancel(id) => self.cancel(id).await,
                 },
                 event = event(&mut self.vm) => self.on(event).await,
@@ -329,9 +352,9 @@ impl Keeper {
         }
     }
 
-    async fn asked(&mut self, name: String, arguments: Map<String, Value>) {
+    async fn tell(&mut self, news: &ToVm) {
         if let Some(vm) = self.vm.as_mut().filter(|vm| vm.ready) {
-            vm.send(&ToVm::Asked { name, arguments }).await;
+            vm.send(news).await;
         }
     }
 

@@ -21,6 +21,7 @@ defmodule JidoCode.Tools.Doors.MCP.Connection do
   # | VM | `{"type": "failed", "why": text}` | it can't, and ends |
   # | launcher | `{"type": "call", "id": n, "name": text, "arguments": {}, "ask": bool, "said": word}` | run a tool; see below |
   # | launcher | `{"type": "asked", "name": text, "arguments": {}}` | the client has the question; see below |
+  # | launcher | `{"type": "dropped"}` | it has it no more |
   # | launcher | `{"type": "cancel", "id": n}` | end that call; no answer |
   # | VM | `{"type": "tools", "tools": []}` | the project's own tools, listed after the library's; whenever they change |
   # | VM | `{"type": "progress", "id": n, "text": text}` | what a call does |
@@ -36,8 +37,9 @@ defmodule JidoCode.Tools.Doors.MCP.Connection do
   # `"once"`, `"session"` (the tool is granted as long as the session lives, not its tier), `"no"`, `"unanswered"`. Each of these is
   # an entry of the audit trail. The same call made again right after a no is a no, and nobody is asked.
   #
-  # In the newer era the client itself brings what was said, or never does: the launcher tells that it has the question, and one that
-  # gave way to another or is open when the session ends is an entry as well, `unanswered`.
+  # What was said may never come: in the newer era the client itself brings it, in the older one it may cancel the call that waits for
+  # it. So the launcher tells that the client has the question. One that was dropped, that gave way to another or is open when the
+  # session ends is an entry as well, `unanswered`.
 
   use GenServer, restart: :temporary
 
@@ -181,8 +183,11 @@ defmodule JidoCode.Tools.Doors.MCP.Connection do
        when is_binary(name) and is_map(args),
        do: %{state | consent: Consent.asked(state.consent, name, args, state.context)}
 
+  defp handle(%{"type" => "dropped"}, %{context: %{}} = state),
+    do: %{state | consent: Consent.close(state.consent, state.context)}
+
   # Before it was ready nothing was asked.
-  defp handle(%{"type" => "asked"}, state), do: state
+  defp handle(%{"type" => type}, state) when type in ["asked", "dropped"], do: state
 
   defp handle(%{"type" => "cancel", "id" => id}, state) when is_map_key(state.calls, id),
     do: cancel(id, state)

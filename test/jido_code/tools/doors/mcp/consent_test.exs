@@ -176,6 +176,60 @@ defmodule JidoCode.Tools.Doors.MCP.ConsentTest do
     for id <- [3, 4], do: assert({:ok, _text} = client |> McpClient.await(id) |> McpClient.result())
   end
 
+  test "a turn that comes too late for a person is none: the call says what to do", %{root: root} do
+    client = client(root, ["--ask-seconds", "4"])
+    McpClient.call(client, 1, "bash_execute", %{"command" => "pwd"})
+    {question, params} = McpClient.asked(client)
+    assert params["message"] =~ "pwd"
+    McpClient.call(client, 2, "bash_execute", %{"command" => "ls"})
+    # The question is still open when the other call gives up.
+    assert {:error, text} = client |> McpClient.await(2) |> McpClient.result()
+    assert text =~ "Permission denied"
+
+    assert String.ends_with?(
+             text,
+             "A person is being asked about another call; make this one again after that."
+           )
+
+    McpClient.say(client, question, accept("once"))
+    assert {:ok, _text} = client |> McpClient.await(1) |> McpClient.result()
+    {params, {:ok, _text}} = asked(client, "bash_execute", %{"command" => "ls"}, accept("once"))
+    assert params["message"] =~ "ls"
+  end
+
+  test "a question whose call is cancelled is taken back, and has no answer in the trail", %{root: root} do
+    folder = Path.dirname(root)
+    file = Path.join(folder, "cancelled.jsonl")
+
+    client = McpClient.start!(root, ["--audit-file", file], env: [{~c"XDG_STATE_HOME", to_charlist(folder)}])
+
+    McpClient.initialize(client, @elicitation)
+    McpClient.call(client, 1, "bash_execute", @echo)
+    {question, _params} = McpClient.asked(client)
+    McpClient.notify(client, "notifications/cancelled", %{"requestId" => 1})
+    assert %{"params" => %{"requestId" => ^question}} = McpClient.told(client, "notifications/cancelled")
+    # Nobody waits for this any more, and it grants nothing.
+    McpClient.say(client, question, accept("for this session"))
+    {_params, {:ok, _text}} = asked(client, "bash_execute", @echo, accept("once"))
+    assert statuses(file, "bash_execute") == ~w(blocked unanswered blocked consented ok)
+
+    # The same of one that is open when the client leaves.
+    McpClient.call(client, 2, "bash_execute", @echo)
+    {_question, _params} = McpClient.asked(client)
+    McpClient.leave(client)
+    JidoCode.Tools.Test.CommandProcesses.eventually(fn -> not File.exists?("/proc/#{client.pid}") end)
+    assert statuses(file, "bash_execute") == ~w(blocked unanswered blocked consented ok blocked unanswered)
+  end
+
+  # What the trail says of a tool's calls, but for their beginnings.
+  defp statuses(file, tool) do
+    for line <- file |> File.read!() |> String.split("\n", trim: true),
+        {:ok, %{"tool" => ^tool, "status" => status}} when status != "started" <- [
+          JidoCode.Tools.JSON.decode(line)
+        ],
+        do: status
+  end
+
   test "nobody is asked about what would be refused anyway", %{root: root} do
     client = client(root)
     assert {:error, text} = McpClient.tool(client, "bash_execute", %{"command" => "sudo ls"})
