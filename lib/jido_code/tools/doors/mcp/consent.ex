@@ -2,8 +2,8 @@ defmodule JidoCode.Tools.Doors.MCP.Consent do
   @moduledoc false
   # What the person at the client was asked in a session, and said.
 
-  alias JidoCode.Tools.Call
-  alias JidoCode.Tools.Doors.MCP.Question
+  alias JidoCode.Tools.{Call, Visible}
+  alias JidoCode.Tools.Doors.MCP.{Answer, Question}
   alias JidoCode.Tools.Doors.Trail
   alias JidoCode.Tools.Security.{OutputSanitizer, RedactionNote}
 
@@ -72,7 +72,7 @@ defmodule JidoCode.Tools.Doors.MCP.Consent do
       when kind in [:permission_denied, :consent_required] do
     case Question.build(call) do
       {:ok, text} -> Map.put(answer, "question", redacted(text, call))
-      {:error, why} -> %{answer | "text" => redacted(why, call)}
+      {:error, why} -> why |> Visible.lines() |> redacted(call) |> Answer.failure()
       :none -> answer
     end
   end

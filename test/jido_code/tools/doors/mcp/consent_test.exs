@@ -236,6 +236,9 @@ defmodule JidoCode.Tools.Doors.MCP.ConsentTest do
     assert text =~ "sudo"
     assert {:error, text} = McpClient.tool(client, "bash_execute", %{})
     assert text =~ "command"
+    # Why is said so that all of it is seen.
+    assert {:error, text} = McpClient.tool(client, "bash_execute", %{"command" => "sudo\u202E\u3164 ls"})
+    assert text =~ ~S(sudo\u{202E}\u{3164})
   end
 
   test "nobody is asked by a client that can't, or where the server was told so", %{root: root} do
