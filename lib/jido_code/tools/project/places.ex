@@ -17,13 +17,16 @@ defmodule JidoCode.Tools.Project.Places do
     cache = cache(root)
 
     [
-      write:
-        [root | List.wrap(cache)] ++
-          Repository.written(root) ++ Enum.filter(Config.get(:command_write_paths), &File.exists?/1),
+      write: [root | List.wrap(cache)] ++ written(root),
       read: readable(),
       env: Map.merge(variables(cache), env)
     ]
   end
+
+  @doc "What a project's commands may write beside the project and its caches: what a person added."
+  @spec written(String.t()) :: [String.t()]
+  def written(root),
+    do: Repository.written(root) ++ Enum.filter(Config.get(:command_write_paths), &File.exists?/1)
 
   @doc "What a project's commands may read beside the system, the toolchain and the project."
   @spec readable() :: [String.t()]

@@ -58,20 +58,26 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
 
   defp subject(%{tool: tool} = call, args) do
     cond do
-      Catalog.own?(tool) -> subject(call.name, args, call)
+      Catalog.own?(tool) ->
+        subject(call.name, args, call)
+
       # Its handler is code of the project in the project's VM, whatever it says of itself.
-      Definition.offered?(tool) -> plain(call, args, reached(:all))
-      true -> plain(call, args, by_hints(tool, :declared))
+      Definition.offered?(tool) ->
+        with {:ok, root} <- Workspace.root(call.context), do: plain(call, args, reached(root, :all))
+
+      true ->
+        plain(call, args, by_hints(tool, :declared))
     end
   end
 
   defp indented(text), do: text |> String.split("\n") |> Enum.map_join("\n", &("  " <> &1))
 
   defp subject(name, %{"command" => line} = args, call) when name in ["bash_execute", "bash_background"] do
-    with {:ok, judged} <-
+    with {:ok, root} <- Workspace.root(call.context),
+         {:ok, judged} <-
            Project.Line.prepare(name, line, args["working_directory"], call.context, deadline()) do
       options = judged.options
-      what(judged.shown, options[:cd], reached(options[:network], options[:confinement]))
+      what(judged.shown, options[:cd], reached(root, options[:network], options[:confinement]))
     end
   end
 
@@ -82,7 +88,11 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
          arguments = Project.Mix.from_root(args["args"] || [], root),
          {:ok, facts} <- Project.Mix.facts(root, env, deadline()),
          :ok <- Project.Mix.approve(task, arguments, env, facts) do
-      what("MIX_ENV=#{env} " <> words(["mix", task | arguments]), root, reached(Config.get(:mix_network)))
+      what(
+        "MIX_ENV=#{env} " <> words(["mix", task | arguments]),
+        root,
+        reached(root, Config.get(:mix_network))
+      )
     end
   end
 
@@ -90,14 +100,14 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
     with {:ok, root} <- Workspace.root(call.context),
          {:ok, arguments} <- RunExunit.line(args, root) do
       line = words(["mix", "test" | arguments])
-      what("MIX_ENV=test " <> line, root, reached(Config.get(:mix_network)))
+      what("MIX_ENV=test " <> line, root, reached(root, Config.get(:mix_network)))
     end
   end
 
   # Compiling runs mix.exs and the project's macros, and starting runs the rest of it.
   defp subject("restart_project", _args, call) do
     with {:ok, root} <- Workspace.root(call.context) do
-      what("end the project's VM, compile the project, and start it anew", root, reached(:all))
+      what("end the project's VM, compile the project, and start it anew", root, reached(root, :all))
     end
   end
 
@@ -121,20 +131,26 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
   defp by_hints(%{hints: %{read_only: true}}, :declared), do: "It declares that it changes nothing."
   defp by_hints(%{hints: _hints}, _whose), do: "It may run commands, and change what it reaches."
 
-  defp reached(network, confinement) do
-    "It may write the project and the caches of its build tools; network: #{network(network)}; confined by the kernel: " <>
-      confined(confinement) <> "."
+  defp reached(root, network), do: reached(root, network, Config.get(:command_confinement))
+
+  # Nothing holds it to what it was given.
+  defp reached(_root, _network, :off) do
+    "It may write whatever the person may who started this server; network: all; confined by the kernel: no."
   end
 
-  defp reached(network), do: reached(network, Config.get(:command_confinement))
+  defp reached(root, network, confinement) do
+    added = Enum.map(Project.Places.written(root), &", #{Visible.escape(&1)}")
+
+    "It may write the project#{added} and the caches of its build tools; network: #{network(network)}; confined by the kernel: " <>
+      confined(confinement) <> "."
+  end
 
   defp network(:none), do: "none"
   defp network(:all), do: "all"
   defp network({:ports, ports}), do: "the ports #{Enum.join(ports, ", ")}"
 
   defp confined(:required), do: "yes, or it does not run"
-  defp confined(:best_effort), do: "as far as this machine can"
-  defp confined(_off), do: "no"
+  defp confined(_best_effort), do: "as far as this machine can"
 
   defp words(argv), do: Enum.map_join(argv, " ", &word/1)
 

@@ -345,6 +345,28 @@ defmodule JidoCode.Tools.Doors.MCP.ConsentTest do
     end
   end
 
+  test "what a person gave beside the project is named, and that nothing confines a command" do
+    project = MixProject.new!(%{"mix.exs" => "raise \"not this one\""})
+    repository = Path.dirname(project)
+    File.mkdir_p!(Path.join(repository, ".git"))
+
+    reach = fn arguments ->
+      client = client(project, arguments)
+      {%{"message" => message}, {:error, _text}} = asked(client, "bash_execute", @echo, accept("no"))
+      McpClient.leave(client)
+      message
+    end
+
+    assert reach.([]) =~ "It may write the project and the caches of its build tools; network: none;"
+
+    assert reach.(["--repository"]) =~
+             "It may write the project, #{repository} and the caches of its build tools;"
+
+    unconfined = reach.(["--fence", "off"])
+    assert unconfined =~ "It may write whatever the person may who started this server; network: all;"
+    assert unconfined =~ "confined by the kernel: no."
+  end
+
   test "a request whose id is still running is answered", %{root: root} do
     client = client(root)
     McpClient.call(client, 1, "bash_execute", @echo)
