@@ -22,7 +22,8 @@ defmodule JidoCode.Tools.ExUnitFormatter do
   end
 
   def handle_cast({:test_started, %ExUnit.Test{} = test}, state) do
-    write(state, Map.put(place(test), "event", "test_started"))
+    # A test that is skipped or excluded is told of in the same way, with its state from the beginning.
+    write(state, Map.merge(place(test), %{"event" => "test_started", "runs" => test.state == nil}))
     {:noreply, state}
   end
 

@@ -161,6 +161,8 @@ defmodule JidoCode.Tools.Project.TestEvents do
   defp count(run, %{"event" => "suite_started"} = event),
     do: %{run | suites_started: run.suites_started + 1, seed: event["seed"]}
 
+  defp count(run, %{"event" => "test_started", "runs" => false}), do: run
+
   defp count(run, %{"event" => "test_started"} = event),
     do: put_in(run.running[name(event)], Map.take(event, ~w(test module file line at_ms)))
 

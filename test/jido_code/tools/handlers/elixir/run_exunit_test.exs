@@ -235,8 +235,9 @@ defmodule JidoCode.Tools.Handlers.Elixir.RunExunitTest do
 
     # Who reads only the beginning must not take it for a run without tests.
     text = JidoCode.Tools.Answers.Tests.text(result)
-    assert text =~ ~r/\AThe suite did not finish\.\nuntil then: 0 tests, 0 failures/
-    assert text =~ ~r/^was running: test .*ends everything/m
+    assert text =~ ~r/\AThe suite did not finish\.\nuntil then: \d+ tests?, 0 failures/
+    # The end may be quicker than the news of its beginning; a test that was left out is never blamed.
+    refute text =~ ~r/^was running: test (?!ends everything)/m
   end
 
   describe "refused" do
