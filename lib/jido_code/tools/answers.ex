@@ -58,15 +58,15 @@ defmodule JidoCode.Tools.Answers do
 
   # What tools hold themselves to; this is the last to see it.
   defp bounded(text) do
-    case String.length(text) - @max_characters do
-      over when over > 0 ->
-        kept = String.slice(text, 0, @max_characters - 200)
+    case Shortened.over(text, @max_characters) do
+      0 ->
+        text
+
+      over ->
+        kept = Shortened.first(text, @max_characters - 200)
 
         String.trim_trailing(kept) <>
           "\n[... cut here, #{over + 200} characters were left out; ask for less at a time ...]\n"
-
-      _within ->
-        text
     end
   end
 end

@@ -1,6 +1,8 @@
 defmodule JidoCode.Tools.Shortened do
   @moduledoc false
   # Text that is shown up to a number of characters, and says so where it was longer.
+  #
+  # Characters are Unicode's code points: any number of accents may stand on one letter, and count as one with it elsewhere.
 
   alias JidoCode.Tools.Render.Text
 
@@ -22,7 +24,7 @@ defmodule JidoCode.Tools.Shortened do
   def block(text, limit) do
     case over(text, limit) do
       0 -> text
-      over -> String.slice(text, 0, limit) <> "\n... #{Text.number(over)} more characters"
+      over -> first(text, limit) <> "\n... #{Text.number(over)} more characters"
     end
   end
 
@@ -38,7 +40,7 @@ defmodule JidoCode.Tools.Shortened do
   def ending(text, limit) do
     case over(text, limit) do
       0 -> text
-      over -> "[... #{Text.number(over)} characters cut ...]\n" <> String.slice(text, over, limit)
+      over -> "[... #{Text.number(over)} characters cut ...]\n" <> rest(text, over)
     end
   end
 
@@ -52,10 +54,33 @@ defmodule JidoCode.Tools.Shortened do
   """
   @spec label(String.t(), pos_integer()) :: String.t()
   def label(text, limit) do
-    if over(text, limit) == 0, do: text, else: String.slice(text, 0, limit - 3) <> "..."
+    if over(text, limit) == 0, do: text, else: first(text, limit - 3) <> "..."
   end
 
+  @doc """
+  How many characters a text has beyond a number of them.
+
+      iex> JidoCode.Tools.Shortened.over("abc", 2)
+      1
+      iex> JidoCode.Tools.Shortened.over("e" <> String.duplicate("\\u0301", 9), 2)
+      8
+  """
+  @spec over(String.t(), non_neg_integer()) :: non_neg_integer()
   # Most texts have fewer bytes than characters are allowed: those need no count.
-  defp over(text, limit) when byte_size(text) <= limit, do: 0
-  defp over(text, limit), do: max(String.length(text) - limit, 0)
+  def over(text, limit) when byte_size(text) <= limit, do: 0
+  def over(text, limit), do: max(characters(text, 0) - limit, 0)
+
+  @doc "The first characters of a text."
+  @spec first(String.t(), non_neg_integer()) :: String.t()
+  def first(text, count), do: binary_part(text, 0, byte_size(text) - byte_size(rest(text, count)))
+
+  # A byte that is not text counts as one.
+  defp characters(<<_character::utf8, rest::binary>>, count), do: characters(rest, count + 1)
+  defp characters(<<_byte, rest::binary>>, count), do: characters(rest, count + 1)
+  defp characters(<<>>, count), do: count
+
+  defp rest(text, 0), do: text
+  defp rest(<<_character::utf8, rest::binary>>, count), do: rest(rest, count - 1)
+  defp rest(<<_byte, rest::binary>>, count), do: rest(rest, count - 1)
+  defp rest(<<>>, _count), do: <<>>
 end

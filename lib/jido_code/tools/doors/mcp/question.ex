@@ -13,6 +13,7 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
     Definition,
     JSON,
     Project,
+    Shortened,
     Visible,
     Workspace
   }
@@ -31,7 +32,7 @@ defmodule JidoCode.Tools.Doors.MCP.Question do
     with {:ok, args} <- Arguments.check(definition, call.args),
          {:ok, what} <- subject(call, args) do
       shown = Visible.escape(what.shown)
-      if String.length(shown) > @max_characters, do: :none, else: {:ok, text(call, what, shown)}
+      if Shortened.over(shown, @max_characters) > 0, do: :none, else: {:ok, text(call, what, shown)}
     else
       {:error, {:timeout, why}} -> {:error, why}
       {:error, why} -> {:error, why}

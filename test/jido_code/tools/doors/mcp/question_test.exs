@@ -43,6 +43,13 @@ defmodule JidoCode.Tools.Doors.MCP.QuestionTest do
     assert question(root, "kill_shell", %{"shell_id" => "a"}) =~ "It ends that background shell"
   end
 
+  test "nobody is asked about what nobody reads, whatever its characters stand on", %{root: root} do
+    args = %{"reference" => "e" <> String.duplicate("\u0301", 2_000)}
+
+    assert Question.build(Tools.call("trace_calls", args, %{session_id: "asked", project_root: root})) ==
+             :none
+  end
+
   test "a test run is shown as the line that runs", %{root: root} do
     args = %{"path" => Path.join(root, "test/green_test.exs"), "line" => 5, "tag" => "slow", "seed" => 0}
 
