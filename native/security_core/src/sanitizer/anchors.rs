@@ -55,6 +55,7 @@ static EXACT: &[(&[&[u8]], Detector)] = &[
     (&[b"eKey"], pem::record),
     (&[b"Line"], pem::putty),
     (&[b"kty"], pem::jwk),
+    (&[b"nCod", b"pCod", b"yCod"], telling_word),
     (&[b"eyJ"], jwt),
     (&[b" -p", b" -u ", b"\"-u\"", b"-use", b" -a ", b" -P ", b" -w ", b" -N ", b" -k "], commands::option),
     // The usual ports of PostgreSQL and of its poolers.
@@ -66,7 +67,9 @@ static EXACT: &[(&[&[u8]], Detector)] = &[
 static ANY_CASE: &[(&[&[u8]], Detector)] = &[
     (&[b"pass", b"pwd", b"secr", b"toke", b"key", b"auth", b"cred", b"salt", b"cook", b"dsn", b"_pat", b"_sas", b"webh", b"hmac",
        b"nonc", b"mnem", b"phra", b"pswd", b"jwt", b"sig=", b"ure=", b"ode=", b"ctio", b"rinf", b"gner", b"comb", b"pw=",
-       b"pw:", b"pw ", b"pw\"", b"pw'", b"pw,", b"pw<", b"pw\\", b"psk="],
+       b"pw:", b"pw ", b"pw\"", b"pw'", b"pw,", b"pw<", b"pw\\", b"psk=",
+       // Codes of backup and recovery, of verification.
+       b"n_co", b"p_co", b"y_co", b"pin\"", b"pin=", b"otp\""],
      telling_word),
     (&[b":aa"], runs::telegram),
     (&[b"bear"], bearer),

@@ -2,8 +2,8 @@
 
 use super::cell;
 use super::judge::{
-    DATA, Place, argument_is_secret, bare_is_secret, is_code, is_identifier, is_keyword, is_number,
-    is_path, is_placeholder, names_key, names_secret, quoted_is_secret,
+    DATA, Place, argument_is_secret, bare_is_secret, is_code, is_code_of_digits, is_identifier,
+    is_keyword, is_number, is_path, is_placeholder, names_key, names_secret, quoted_is_secret,
 };
 use super::keys::KeyClass;
 use super::literal::{Until, bare, bare_end, skip_blanks};
@@ -325,6 +325,9 @@ fn is_drawn(text: &[u8], key: &Key) -> bool {
 /// `name=value` without blanks: the value goes whatever its strength, unless it refers to one or
 /// goes on as code.
 fn tight_is_secret(text: &[u8], key: &Key, class: KeyClass, value: &[u8], word: &Word) -> bool {
+    if class == KeyClass::Code {
+        return is_code_of_digits(value);
+    }
     let shortest = if class >= KeyClass::Secret { 3 } else { 4 };
     if class < KeyClass::Token
         || class == KeyClass::Auth
@@ -372,6 +375,7 @@ fn tight_is_secret(text: &[u8], key: &Key, class: KeyClass, value: &[u8], word: 
 fn number_is_secret(text: &[u8], key: &Key, class: KeyClass, word: &Word) -> bool {
     let value = &text[word.at..word.end];
     let shortest = match class {
+        KeyClass::Code => 4,
         KeyClass::Password | KeyClass::Field => 6,
         KeyClass::Token | KeyClass::Secret => 16,
         _ => return false,

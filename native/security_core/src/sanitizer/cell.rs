@@ -1,6 +1,6 @@
 //! A cell of a table: is its header a secret's name, and is what stands in it secret?
 
-use super::judge::{is_keyword, is_placeholder, names_secret, token_is_secret};
+use super::judge::{is_code_of_digits, is_keyword, is_placeholder, names_secret, token_is_secret};
 use super::keys::KeyClass;
 use super::rules::Rule;
 use super::scan::Scan;
@@ -96,6 +96,7 @@ pub(super) fn is_secret(class: KeyClass, value: &[u8], sure: bool) -> bool {
             let short = sure && value.len() >= 6 && any(value, D) && any(value, ALPHA);
             !value.contains(&b' ') && (token_is_secret(value) || short && !is_dated(value))
         }
+        KeyClass::Code => is_code_of_digits(value),
         KeyClass::None | KeyClass::Weak | KeyClass::Url => false,
     }
 }

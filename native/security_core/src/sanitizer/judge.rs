@@ -204,6 +204,7 @@ pub(crate) fn quoted_is_secret(class: KeyClass, key: &[u8], value: &[u8]) -> boo
                     && !is_alphabet(value)
                     && surprise(value) > 0
         }
+        KeyClass::Code => is_code_of_digits(value),
         KeyClass::Url => false,
         KeyClass::Weak => {
             looks_random(value, true)
@@ -244,6 +245,21 @@ pub(crate) fn token_is_secret(value: &[u8]) -> bool {
         // other signs between.
         || value.len() >= 6 && digits * 3 >= value.len() && all(value, WORD) && any(value, ALPHA) && value.len() < 16 && surprise(value) > 20
         || value.len() >= 20 && digits >= 2 && value.iter().all(|b| b.is_ascii_graphic()) && !value.contains(&b'/') && surprise(value) > 0 && !is_identifier(value)
+}
+
+/// `1234-5678`, `a1b2c-3d4e5`, `482913`: what a person copies from a sheet or a message.
+pub(super) fn is_code_of_digits(value: &[u8]) -> bool {
+    let digits = count(value, D);
+    (4..=40).contains(&value.len())
+        && all(value, ALNUM | DASH)
+        && (digits >= 4 || digits >= 3 && value.len() >= 8 || looks_random(value, false))
+        && !is_date(value)
+}
+
+/// `2026-11-23`
+fn is_date(value: &[u8]) -> bool {
+    let dash = |at: usize| value.get(at) == Some(&b'-');
+    value.len() == 10 && dash(4) && dash(7) && count(value, D) == 8
 }
 
 /// `ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789`: the characters of some encoding.
@@ -322,11 +338,14 @@ pub(crate) fn bare_is_secret(class: KeyClass, key: &[u8], value: &[u8], place: P
         return false;
     }
     let dotenv = place.tight && place.data;
+    if class == KeyClass::Code {
+        return place.data && place.ends && is_code_of_digits(value);
+    }
     if is_number(value) {
         return dotenv && place.screaming && class >= KeyClass::Secret && value.len() >= 6;
     }
     match class {
-        KeyClass::None | KeyClass::Url => false,
+        KeyClass::None | KeyClass::Url | KeyClass::Code => false,
         KeyClass::Password | KeyClass::Secret | KeyClass::Field => {
             if is_path(value) || names_key(key, value) && !place.screaming {
                 return false;

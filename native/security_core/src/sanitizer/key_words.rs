@@ -21,9 +21,9 @@ pub(super) const PLAIN_KEY_OF: u8 = 1 << 6;
 #[rustfmt::skip]
 static LISTS: &[(u8, &str)] = &[
     (TELLS, "accesskey accountkey apikey apitoken auth authkey authority authorization bearer code \
-     connectionstring cookie cookies cred credential credentials creds d dsn encryptionkey hash \
+     codes connectionstring cookie cookies cred credential credentials creds d dsn encryptionkey hash \
      hmac id identitytoken iv jwt k key keys licensekey mac masterkey nonce otp pass passe passwd \
-     password passwords pat phrase presharedkey privatekey psk pwd salt sas secret secretkey \
+     password passwords pat phrase pin presharedkey privatekey psk pwd salt sas secret secretkey \
      secrets setcookie sharedaccesskey sig signature signer signingkey string team token tokens \
      uri url urls userinfo webhook word"),
     (PASSWORD, "contrasena heslo kennwort masterauth mnemonic passcode passord passphrase passphrases passw \

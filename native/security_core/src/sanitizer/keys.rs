@@ -18,6 +18,8 @@ pub enum KeyClass {
     Weak,
     /// Token-, key- or cookie-like: the value must look random; digests and UUIDs count.
     Token,
+    /// Recovery codes, PINs: what has digits, and is short.
+    Code,
     /// An authorization header: what follows the scheme word is secret.
     Auth,
     /// A webhook's or a database's address: secret parts of a URL.
@@ -298,6 +300,8 @@ fn token(words: &Words, at: usize) -> Option<Verdict> {
         }
         b"auth" if words.screaming => KeyClass::Token,
         b"authorization" => KeyClass::Auth,
+        b"otp" | b"pin" if alone => KeyClass::Code,
+        b"code" | b"codes" if opens(before) => KeyClass::Code,
         b"nonce" | b"iv" | b"hmac" | b"sig" | b"signature" | b"mac" | b"code" | b"otp" => {
             KeyClass::Weak
         }
@@ -308,6 +312,15 @@ fn token(words: &Words, at: usize) -> Option<Verdict> {
         _ => return None,
     };
     Some(Verdict::Is(class))
+}
+
+/// Whose codes open an account: `recovery_codes`, `otp_code`. Status and country codes don't, and a
+/// `pin_code` is India's postal code.
+#[rustfmt::skip]
+static CODES: WordList = WordList::new(&["backup", "otp", "recovery", "totp", "verification"]);
+
+fn opens(before: &[u8]) -> bool {
+    CODES.has(before)
 }
 
 /// Keys, by what they open.
@@ -391,6 +404,30 @@ mod tests {
         }
         for name in ["client_secret", "SECRET", "clientsecret"] {
             assert_eq!(classify(name.as_bytes()), KeyClass::Secret, "{name}");
+        }
+    }
+
+    #[test]
+    fn codes_that_open_an_account() {
+        for name in [
+            "backup_codes",
+            "recoveryCodes",
+            "verification_code",
+            "PIN",
+            "otp",
+        ] {
+            assert_eq!(classify(name.as_bytes()), KeyClass::Code, "{name}");
+        }
+        for name in [
+            "status_code",
+            "country_codes",
+            "code",
+            "pin_code",
+            "pin_number",
+            "led_pin",
+            "codes",
+        ] {
+            assert!(classify(name.as_bytes()) <= KeyClass::Weak, "{name}");
         }
     }
 

@@ -591,6 +591,39 @@ mod tests {
     }
 
     #[test]
+    fn codes_that_open_an_account() {
+        redacts("backup_codes: [\"§1234-5678§\", \"§8765-4321§\"]");
+        redacts("{\"recoveryCodes\":[\"§a1b2c-3d4e5§\",\"§f6g7h-8i9j0§\"]}");
+        redacts("recovery_codes:\n  - §1234-5678§\n  - §8765-4321§\n");
+        redacts("verification_code=§482913§&user=bob");
+        redacts("{\"otp\":\"§482913§\"}");
+        redacts("{\"pin\":\"§1234§\"}");
+        redacts("pin=§4711§\n");
+        for text in [
+            "{\"pin\":17}",
+            "{\"pin\": 4, \"mode\": \"out\"}",
+            "pin=13",
+            "pin: 1234",
+            "pin = 1234",
+            "{\"pin\":\"gpio17\"}",
+            "{\"pin_code\":\"560001\"}",
+            "led_pin=1234",
+            "{\"otp\":\"27.2\"}",
+            "{\"otp\":\"maint-27\"}",
+            "{\"verification_code\":\"pending\"}",
+            "verification_code: \"Enter the 6 digit code\"",
+            "verification_code: 404",
+            "recovery_codes: [\"Download\", \"Print\"]",
+            "backup_codes: generate_codes(10)",
+            "assert verification_code == 123456",
+            "recovery_code: \"2026-11-23\"",
+            "exit_code=1234 status_code: \"2004-2005\"",
+        ] {
+            clean(text);
+        }
+    }
+
+    #[test]
     fn headers_commands_and_prose() {
         redacts("Authorization: Bearer §abcDEF123456§\r\nHost: x");
         redacts("{\"authorization\", \"Basic §dXNlcjpwYXNzd29yZA==§\"}");

@@ -94,6 +94,7 @@ const UNITS: &[&str] = &[
     "authorization: \\",
     "token=[",
     "secrets: {a: ",
+    "recovery_codes: [\"",
     "password,token\n",
     "| password | token |\n",
     "password  token\n",

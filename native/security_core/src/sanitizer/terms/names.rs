@@ -50,15 +50,16 @@ pub(super) struct Name {
 pub(super) fn kind_of(class: KeyClass) -> &'static str {
     match class {
         KeyClass::Password => "password",
-        KeyClass::Token | KeyClass::Auth | KeyClass::Weak => "token",
+        KeyClass::Token | KeyClass::Code | KeyClass::Auth | KeyClass::Weak => "token",
         KeyClass::None | KeyClass::Url | KeyClass::Secret | KeyClass::Field => "secret",
     }
 }
 
-const CLASSES: [KeyClass; 8] = [
+const CLASSES: [KeyClass; 9] = [
     KeyClass::None,
     KeyClass::Weak,
     KeyClass::Token,
+    KeyClass::Code,
     KeyClass::Auth,
     KeyClass::Url,
     KeyClass::Secret,
@@ -78,9 +79,9 @@ const ROLES: [Role; 6] = [
 /// A power of two: 32 kB of memory, more names than a system's maps use in a while.
 const SLOTS: usize = 4096;
 
-/// An atom's number takes the bits above these: three for the class, three for the role, one each
+/// An atom's number takes the bits above these: four for the class, three for the role, one each
 /// for `clean` and `word`, one that is always set, so that no judgement is zero.
-const NUMBER: u32 = 9;
+const NUMBER: u32 = 10;
 
 /// A table without locks: each slot is one word that is whole in itself, and a newer name takes an
 /// older one's place.
@@ -106,7 +107,7 @@ impl Names {
             return None;
         }
         Some(Name {
-            class: CLASSES[(word >> 6 & 7) as usize],
+            class: *CLASSES.get((word >> 6 & 15) as usize)?,
             role: *ROLES.get((word >> 3 & 7) as usize)?,
             clean: word & 4 != 0,
             word: word & 2 != 0,
