@@ -11,7 +11,11 @@ pub(super) const MAX_COLUMNS: usize = 64;
 /// The elements of a list of literals whose bracket stands at `open`, and where the list ends.
 pub(super) fn elements(text: &[u8], open: usize, out: &mut Vec<(usize, usize)>) -> Option<usize> {
     out.clear();
-    let close = if text[open] == b'(' { b')' } else { b']' };
+    let close = match text[open] {
+        b'(' => b')',
+        b'{' => b'}',
+        _ => b']',
+    };
     let mut at = open + 1;
     while out.len() < MAX_COLUMNS {
         at = skip_space(text, at, 120);

@@ -2,6 +2,7 @@
 //! `credentials: %{user: "…", pw: "…"}`, a section of a settings file.
 
 use super::cell;
+use super::elements;
 use super::judge::{is_keyword, is_placeholder, names_secret, quoted_is_secret};
 use super::keys::KeyClass;
 use super::literal::{Kind, Literal, Quote, Until, bare, marked, skip_blanks, skip_space};
@@ -127,6 +128,27 @@ pub(super) fn members(scan: &mut Scan, key: &Key, class: KeyClass, at: usize) ->
         walk(scan, key, class, name + 1, Close::Brace);
     }
     true
+}
+
+/// `credentials => {"bob", "…"}`: of two strings in a tuple the second is the password. Says whether
+/// it is.
+pub(super) fn login(scan: &mut Scan, key: &Key, at: usize) -> bool {
+    let text = scan.text;
+    if !contains_ci(key.name, b"cred") || !is_tuple(text, at) {
+        return false;
+    }
+    let mut pair = Vec::new();
+    let after = elements::elements(text, at, &mut pair);
+    scan.spend(after.map_or(64, |after| 4 * (after - at)));
+    let (Some(_), &[_, (start, end)]) = (after, &pair[..]) else {
+        return false;
+    };
+    let quoted = matches!(text[start - 1], b'"' | b'\'');
+    let goes = quoted && cell::is_secret(KeyClass::Password, &text[start..end], false);
+    if goes {
+        secret(scan, key, KeyClass::Password, start, end);
+    }
+    goes
 }
 
 /// `{"bob", "…"}`: a string behind the brace, and no separator of a member behind the string.
@@ -308,6 +330,7 @@ fn is_member(key: &Key, class: KeyClass, name: &[u8], value: &[u8], kind: Kind) 
 
 #[cfg(test)]
 mod tests {
+    use crate::sanitizer::tests::{clean, redacts};
     use crate::sanitizer::{KnownSecrets, Sanitizer};
 
     /// Braces that stay open to the container's reach cost as much as all of it, for each of
@@ -319,5 +342,24 @@ mod tests {
         let text = lines.repeat(2_000);
         let findings = Sanitizer::built_in().scan(text.as_bytes(), &KnownSecrets::empty());
         assert!(!findings.over_budget && findings.spans.is_empty());
+    }
+
+    #[test]
+    fn the_second_of_a_pair_is_the_password() {
+        redacts("#{credentials => {\"bob\", \"§hunter22pw§\"}}");
+        redacts("#{credentials => {<<\"bob\">>,<<\"§hunter22pw§\">>},port => 1}");
+        redacts("{credentials,{\"bob\",\"§hunter22pw§\"}}");
+        redacts("[db_credentials: {\"bob\", \"§größe_t24§\"}, pool: 2]");
+        for text in [
+            "credentials: {\"file\", \"credentials.json\"}",
+            "credentials: {\"username\", \"password\"}",
+            "credentials: {\"bob\", \"is unknown to all 3 servers\"}",
+            "credentials: {\"bob\", password}",
+            "credentials: {\"bob\", \"[FILTERED]\"}",
+            "{credentials, {\"eu-west-1\", \"default\"}}",
+            "colours: {\"red\", \"ff0000aa\"}",
+        ] {
+            clean(text);
+        }
     }
 }

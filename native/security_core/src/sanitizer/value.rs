@@ -170,6 +170,9 @@ fn container(scan: &mut Scan, key: &Key, class: KeyClass, separator: Separator, 
         nested::elements(scan, key, class, at);
         return false;
     }
+    if text[at] == b'{' && nested::login(scan, key, at) {
+        return true;
+    }
     let named = matches!(
         separator,
         Separator::Colon | Separator::Arrow | Separator::Equals

@@ -94,6 +94,7 @@ const UNITS: &[&str] = &[
     "authorization: \\",
     "token=[",
     "secrets: {a: ",
+    "credentials: {\"a\", \"",
     "recovery_codes: [\"",
     "password,token\n",
     "| password | token |\n",
