@@ -5,7 +5,9 @@ use super::password_names;
 use super::prefilter::Piece;
 use super::scan::{Scan, boundary};
 use super::shape::rarest;
-use super::{commands, dump, encoded, headers, key, pem, runs, token, tongues, url, value};
+use super::{
+    accounts, commands, dump, encoded, headers, key, pem, runs, token, tongues, url, value,
+};
 
 /// Takes a place in a text, and gives its findings to the scan.
 pub(crate) type Detector = fn(&mut Scan, usize);
@@ -55,6 +57,7 @@ static EXACT: &[(&[&[u8]], Detector)] = &[
     (&[b"eKey"], pem::record),
     (&[b"Line"], pem::putty),
     (&[b"kty"], pem::jwk),
+    (&[b"d_us", b"d-us"], accounts::user),
     (&[b"nCod", b"pCod", b"yCod"], telling_word),
     (&[b"eyJ"], jwt),
     (&[b" -p", b" -u ", b"\"-u\"", b"-use", b" -a ", b" -P ", b" -w ", b" -N ", b" -k "], commands::option),
@@ -181,7 +184,10 @@ pub(crate) fn detect(scan: &mut Scan, anchor: Anchor, at: usize) {
 }
 
 fn telling_word(scan: &mut Scan, at: usize) {
-    if at >= scan.value_until && !commands::openssl_pass(scan, at) {
+    if at < scan.value_until {
+        return;
+    }
+    if !commands::openssl_pass(scan, at) && !accounts::password(scan, at) {
         key::key(scan, at);
     }
 }

@@ -13,6 +13,7 @@
 //! 2. each is confirmed by a detector (`anchors` says which): a token family (`token`, `families`,
 //!    `runs`), a private key (`pem`), a URL (`url`), or a telling name (`key`, `keys`) with what
 //!    stands between (`separator`) and its value (`value`, `bare`, `prose`, `headers`, `commands`,
+//!    `accounts`,
 //!    with `literal` for values and `judge` for the decision);
 //! 3. where colour codes, zero-width characters and the like occur, this is done on a readable view
 //!    of the text (`view`);
@@ -23,6 +24,7 @@
 //! how names and values are read (`name`, `literal`) and judged, and those know the bytes' classes
 //! (`shape`) alone.
 
+mod accounts;
 mod again;
 mod anchors;
 mod assertion;

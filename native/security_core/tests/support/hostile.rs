@@ -96,6 +96,8 @@ const UNITS: &[&str] = &[
     "secrets: {a: ",
     "credentials: {\"a\", \"",
     "recovery_codes: [\"",
+    "[\"add_user\", \"a\", \"",
+    "rabbitmqctl add_user a ",
     "password,token\n",
     "| password | token |\n",
     "password  token\n",
