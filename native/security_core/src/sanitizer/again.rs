@@ -1,6 +1,7 @@
 //! Once found, found everywhere: a value that its name gave away goes wherever else it stands.
 
 use super::bare::number_rule;
+use super::beginnings::{Beginnings, alike};
 use super::found::Found;
 use super::rules::Rule;
 use super::shape::*;
@@ -31,18 +32,14 @@ pub(crate) fn everywhere(text: &[u8], found: &[Found]) -> Vec<Found> {
     if values.is_empty() {
         return Vec::new();
     }
-    let beginnings = Beginnings::of(&values);
+    let beginnings = Beginnings::of(values.iter().map(|(value, _)| *value));
     let mut everywhere = Vec::new();
     let mut at = 0;
     while let Some(start) = beginnings.next(text, at) {
-        let first =
-            values.partition_point(|(value, _)| value[..WINDOW] < text[start..start + WINDOW]);
-        // The values are sorted: of those that begin alike the longest comes last.
-        let alike = values[first..]
-            .iter()
-            .take_while(|(v, _)| v[..WINDOW] == text[start..start + WINDOW]);
         let fits = |(value, _): &&(&[u8], u16)| text[start..].starts_with(value);
-        let hit = alike.filter(fits).last();
+        // The values are sorted: of those that begin alike the longest comes last.
+        let alike = alike(&values, &text[start..], |(value, _)| value);
+        let hit = alike.iter().rfind(fits);
         at = start + 1;
         if let Some(&(value, rule)) = hit
             && stands_alone(text, start, start + value.len())
@@ -58,58 +55,6 @@ pub(crate) fn everywhere(text: &[u8], found: &[Found]) -> Vec<Found> {
         }
     }
     everywhere
-}
-
-/// So many bytes are looked at together.
-const WINDOW: usize = 4;
-/// So many of a value's first bytes are looked for, or as many as the shortest value has.
-const SPAN: usize = 16;
-
-/// The search of Wu and Manber for the beginnings of values: the last bytes of a span say how far
-/// away the nearest beginning may be. Faster than an automaton of some hundred values, since most
-/// bytes are never looked at.
-struct Beginnings {
-    span: usize,
-    /// How far to go on from a span with these last bytes, by their hash; none for one that may be
-    /// a beginning.
-    skips: Vec<u8>,
-}
-
-impl Beginnings {
-    fn of(values: &[(&[u8], u16)]) -> Beginnings {
-        let shortest = values.iter().map(|(value, _)| value.len()).min();
-        let span = shortest.unwrap_or(SPAN).min(SPAN);
-        let last = span - WINDOW;
-        // Sparse, so that few windows are taken for another.
-        let slots = (16 * values.len() * span).next_power_of_two().max(1024);
-        let skips = vec![last as u8 + 1; slots];
-        let mut beginnings = Beginnings { span, skips };
-        for (value, _) in values {
-            for (at, window) in value[..span].windows(WINDOW).enumerate() {
-                let slot = beginnings.slot(window);
-                let skip = &mut beginnings.skips[slot];
-                *skip = (*skip).min((last - at) as u8);
-            }
-        }
-        beginnings
-    }
-
-    fn slot(&self, bytes: &[u8]) -> usize {
-        let window = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        let hash = window.wrapping_mul(0x9e37_79b1) >> 8;
-        hash as usize & (self.skips.len() - 1)
-    }
-
-    fn next(&self, text: &[u8], from: usize) -> Option<usize> {
-        let mut at = from;
-        while let Some(span) = text.get(at..at + self.span) {
-            match self.skips[self.slot(&span[self.span - WINDOW..])] {
-                0 => return Some(at),
-                skip => at += usize::from(skip),
-            }
-        }
-        None
-    }
 }
 
 /// May this value be looked for everywhere? Not words that stand in any text: it has a digit or a
@@ -148,34 +93,4 @@ fn stands_alone(text: &[u8], start: usize, end: usize) -> bool {
     // After an escape's letter a word may start.
     let escaped = start >= 2 && text[start - 2] == b'\\';
     (!word(before) || escaped || !word(text[start])) && (!word(after) || !word(text[end - 1]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Beginnings;
-    use proptest::collection::vec;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn no_beginning_is_passed_over(
-            values in vec(vec(b'a'..=b'c', 6..24), 1..20),
-            text in vec(b'a'..=b'c', 0..300),
-            planted in any::<prop::sample::Index>(),
-        ) {
-            let text = [&text[..], &values[planted.index(values.len())]].concat();
-            let values: Vec<(&[u8], u16)> = values.iter().map(|value| (&value[..], 0)).collect();
-            let beginnings = Beginnings::of(&values);
-            let mut at = 0;
-            let mut told = Vec::new();
-            while let Some(start) = beginnings.next(&text, at) {
-                told.push(start);
-                at = start + 1;
-            }
-            for start in 0..text.len() {
-                let begins = values.iter().any(|(value, _)| text[start..].starts_with(value));
-                prop_assert!(!begins || told.contains(&start), "{start} of {text:?}");
-            }
-        }
-    }
 }

@@ -4,21 +4,51 @@
 //! A spelling's first bytes are searched for, all at once; from there the text is followed with the
 //! value in hand, over line breaks, escapes and what stands between the bytes of a dump.
 
+use super::beginnings::{Beginnings, WINDOW, alike};
 use super::shape::{ALPHA, D, any, distinct, looks_random};
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use std::fmt;
 
 /// A set of known secret values. It can be searched with, never read back.
 #[derive(Clone)]
 pub struct KnownSecrets {
-    searcher: Option<AhoCorasick>,
-    /// What each of the searcher's patterns begins or ends.
-    anchors: Vec<Anchor>,
+    beginnings: Option<Beginnings>,
+    /// Sorted as [`Pattern::order`] says.
+    patterns: Vec<Pattern>,
     spellings: Vec<Spelling>,
     values: usize,
 }
 
-/// What a pattern of the searcher is to a spelling.
+/// Bytes that are searched for, and what they stand for.
+#[derive(Clone, Copy)]
+struct Pattern {
+    bytes: [u8; PIECE],
+    length: u8,
+    anchor: Anchor,
+}
+
+impl Pattern {
+    fn new(bytes: &[u8], anchor: Anchor) -> Pattern {
+        let mut pattern = Pattern {
+            bytes: [0; PIECE],
+            length: bytes.len() as u8,
+            anchor,
+        };
+        pattern.bytes[..bytes.len()].copy_from_slice(bytes);
+        pattern
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+
+    /// Those with one beginning stand together, and of these those of one length, so that no
+    /// number of values that begin alike makes a search slow.
+    fn order(&self) -> (&[u8], u8, &[u8]) {
+        (&self.bytes[..WINDOW], self.length, self.bytes())
+    }
+}
+
+/// What a pattern is to a spelling.
 #[derive(Clone, Copy)]
 enum Anchor {
     /// Its first bytes.
@@ -77,8 +107,8 @@ impl KnownSecrets {
     /// Knows nothing, and costs nothing.
     pub fn empty() -> KnownSecrets {
         KnownSecrets {
-            searcher: None,
-            anchors: Vec::new(),
+            beginnings: None,
+            patterns: Vec::new(),
             spellings: Vec::new(),
             values: 0,
         }
@@ -107,47 +137,18 @@ impl KnownSecrets {
                 .into_iter()
                 .filter(|value| KnownSecrets::may_register(value)),
         );
-        KnownSecrets::spelled(values, KnownSecrets::spell)
-    }
-
-    /// As [`KnownSecrets::build`], without the forms that only an encoder makes: hexadecimal,
-    /// base64, lists of codes. What an output shows of its own, a later one shows in the same way.
-    pub(crate) fn build_plain<I: IntoIterator<Item = Vec<u8>>>(values: I) -> KnownSecrets {
-        let admitted = values.into_iter().filter(|v| KnownSecrets::admits(v));
-        KnownSecrets::spelled(admitted.collect(), |known, value, patterns| {
-            known.spell_plain(value, patterns);
-        })
-    }
-
-    fn spelled(
-        mut values: Vec<Vec<u8>>,
-        spell: impl Fn(&mut KnownSecrets, &[u8], &mut Vec<Vec<u8>>),
-    ) -> KnownSecrets {
         values.sort_unstable();
         values.dedup();
         let mut known = KnownSecrets::empty();
         known.values = values.len();
-        let mut patterns = Vec::new();
         for value in &values {
-            spell(
-                &mut known,
-                &value[..value.len().min(MAX_PATTERN)],
-                &mut patterns,
-            );
+            known.spell(&value[..value.len().min(MAX_PATTERN)]);
         }
-        if patterns.is_empty() {
-            return known;
-        }
-        // Too large a set for the fast automaton still gets the compact one.
-        let build = |kind| {
-            AhoCorasick::builder()
-                .match_kind(MatchKind::Standard)
-                .kind(kind)
-                .build(&patterns)
-        };
-        known.searcher = build(None)
-            .or_else(|_| build(Some(AhoCorasickKind::NoncontiguousNFA)))
-            .ok();
+        known
+            .patterns
+            .sort_unstable_by(|a, b| a.order().cmp(&b.order()));
+        let patterns = known.patterns.iter().map(Pattern::bytes);
+        known.beginnings = (patterns.len() > 0).then(|| Beginnings::of(patterns));
         known
     }
 
@@ -183,104 +184,128 @@ impl KnownSecrets {
 
     /// Calls `found` with every occurrence.
     pub(crate) fn each(&self, text: &[u8], mut found: impl FnMut(usize, usize)) {
-        let Some(searcher) = &self.searcher else {
+        let Some(beginnings) = &self.beginnings else {
             return;
         };
         let mut budget = READS_PER_BYTE * text.len() + 64 * 1024;
-        for hit in searcher.find_overlapping_iter(text) {
-            let (start, end) = (hit.start(), hit.end());
-            // Without a budget whatever begins like a value goes.
-            let place = match self.anchors[hit.pattern().as_usize()] {
-                _ if budget == 0 => Some((start, end)),
-                Anchor::First(index) => {
-                    let spelling = &self.spellings[index as usize];
-                    let (matched, end) = spelling.follow(text, start);
-                    budget = budget.saturating_sub(end - start + 16);
-                    let piece = spelling.random && matched >= PIECE;
-                    (matched == spelling.bytes.len() || piece).then_some((start, end))
+        let mut at = 0;
+        while let Some(start) = beginnings.next(text, at) {
+            at = start + 1;
+            let mut rest = alike(&self.patterns, &text[start..], Pattern::bytes);
+            while let Some(first) = rest.first() {
+                let longer = rest.partition_point(|pattern| pattern.length <= first.length);
+                let end = start + usize::from(first.length);
+                if let Some(here) = text.get(start..end) {
+                    let same = &rest[..longer];
+                    let same = &same[same.partition_point(|one| one.bytes() < here)..];
+                    for pattern in same.iter().take_while(|one| one.bytes() == here) {
+                        // Without a budget whatever begins like a value goes.
+                        if budget == 0 {
+                            found(start, end);
+                            break;
+                        }
+                        let place =
+                            self.occurrence(pattern.anchor, text, (start, end), &mut budget);
+                        if let Some((start, end)) = place {
+                            found(start, end);
+                        }
+                    }
                 }
-                Anchor::Last(index) => {
-                    let bytes = &self.spellings[index as usize].bytes;
-                    let pairs = bytes.iter().rev().zip(text[..end].iter().rev());
-                    let length = pairs.take_while(|(a, b)| a == b).count();
-                    budget = budget.saturating_sub(length + 16);
-                    Some((end - length, end))
-                }
-            };
-            if let Some((start, end)) = place {
-                found(start, end);
+                rest = &rest[longer..];
+            }
+        }
+    }
+
+    /// Where the value stands of which a pattern was found.
+    fn occurrence(
+        &self,
+        anchor: Anchor,
+        text: &[u8],
+        (start, end): (usize, usize),
+        budget: &mut usize,
+    ) -> Option<(usize, usize)> {
+        match anchor {
+            Anchor::First(index) => {
+                let spelling = &self.spellings[index as usize];
+                let (matched, end) = spelling.follow(text, start);
+                *budget = budget.saturating_sub(end - start + 16);
+                let piece = spelling.random && matched >= PIECE;
+                (matched == spelling.bytes.len() || piece).then_some((start, end))
+            }
+            Anchor::Last(index) => {
+                let bytes = &self.spellings[index as usize].bytes;
+                let pairs = bytes.iter().rev().zip(text[..end].iter().rev());
+                let length = pairs.take_while(|(a, b)| a == b).count();
+                *budget = budget.saturating_sub(length + 16);
+                Some((end - length, end))
             }
         }
     }
 
     /// Adds the spellings in which programs print a value, and the patterns by which they are
     /// found.
-    fn spell(&mut self, value: &[u8], patterns: &mut Vec<Vec<u8>>) {
-        let random = self.spell_plain(value, patterns);
-        self.spell_hex(value, random, patterns);
+    fn spell(&mut self, value: &[u8]) {
+        let random = self.spell_plain(value);
+        self.spell_hex(value, random);
         for url_safe in [false, true] {
             for offset in 0..3 {
                 if let Some(form) = base64_inside(value, offset, url_safe) {
                     let index = self.add(form.clone(), Alphabet::Wrapped, random);
-                    self.anchor(Anchor::First(index), vec![form], patterns);
+                    self.anchor(Anchor::First(index), vec![form]);
                 }
             }
         }
-        let codes: Vec<String> = value.iter().map(u8::to_string).collect();
-        let form = codes.join(",").into_bytes();
-        let index = self.add(form.clone(), Alphabet::Codes, random);
-        self.anchor(
-            Anchor::First(index),
-            vec![form, codes.join(", ").into_bytes()],
-            patterns,
-        );
+        let form = codes(value, ",");
+        let begins = vec![form.clone(), codes(head(value), ", ")];
+        let index = self.add(form, Alphabet::Codes, random);
+        self.anchor(Anchor::First(index), begins);
     }
 
     /// The value itself and its escaped forms: in JSON, Elixir and Erlang, with escaped slashes,
     /// twice; in URLs; in HTML; for a shell and for SQL. Says whether a piece of it tells.
-    fn spell_plain(&mut self, value: &[u8], patterns: &mut Vec<Vec<u8>>) -> bool {
+    fn spell_plain(&mut self, value: &[u8]) -> bool {
         let random = value.len() > PIECE && looks_random(value, false);
         let index = self.add(value.to_vec(), Alphabet::Plain, random);
-        let json = escape_json(value, false);
+        let head = head(value);
+        let json = escape_json(head, false);
         let mut begins = vec![
-            value.to_vec(),
-            escape_json(value, true),
+            head.to_vec(),
+            escape_json(head, true),
             escape_json(&json, false),
             json,
-            html(value),
-            unicode(value),
-            quoted(value, b"'\\''"),
-            quoted(value, b"''"),
-            backslashed(value),
+            html(head),
+            unicode(head),
+            quoted(head, b"'\\''"),
+            quoted(head, b"''"),
+            backslashed(head),
         ];
         for upper in [true, false] {
             begins.extend([
-                percent(value, upper, false),
-                percent(value, upper, true),
-                percent_all(value, upper),
+                percent(head, upper, false),
+                percent(head, upper, true),
+                percent_all(head, upper),
             ]);
         }
-        self.anchor(Anchor::First(index), begins, patterns);
+        self.anchor(Anchor::First(index), begins);
         if random {
-            let last = value[value.len() - PIECE..].to_vec();
-            if looks_random(&last, false) {
-                patterns.push(last);
-                self.anchors.push(Anchor::Last(index));
+            let last = &value[value.len() - PIECE..];
+            if looks_random(last, false) {
+                self.patterns.push(Pattern::new(last, Anchor::Last(index)));
             }
         }
         let marked = |b: &u8| matches!(b, b'&' | b'<' | b'>' | b'"' | b'\'');
         if value.iter().any(marked) {
             let form = html(value);
             let index = self.add(form.clone(), Alphabet::Plain, false);
-            self.anchor(Anchor::First(index), vec![form], patterns);
+            self.anchor(Anchor::First(index), vec![form]);
         }
         random
     }
 
-    fn spell_hex(&mut self, value: &[u8], random: bool, patterns: &mut Vec<Vec<u8>>) {
+    fn spell_hex(&mut self, value: &[u8], random: bool) {
         let index = self.add(hex(value, false), Alphabet::Hex, random);
         for upper in [false, true] {
-            let form = hex(value, upper);
+            let form = hex(head(value), upper);
             let apart = |digits: usize, mark: &str| {
                 let groups: Vec<_> = form.chunks(digits).map(String::from_utf8_lossy).collect();
                 groups.join(mark).into_bytes()
@@ -293,7 +318,7 @@ impl KnownSecrets {
                 apart(2, ", 0x"),
                 apart(4, " "),
             ];
-            self.anchor(Anchor::First(index), begins, patterns);
+            self.anchor(Anchor::First(index), begins);
         }
     }
 
@@ -306,7 +331,7 @@ impl KnownSecrets {
         self.spellings.len() as u32 - 1
     }
 
-    fn anchor(&mut self, anchor: Anchor, begins: Vec<Vec<u8>>, patterns: &mut Vec<Vec<u8>>) {
+    fn anchor(&mut self, anchor: Anchor, begins: Vec<Vec<u8>>) {
         let mut begins: Vec<Vec<u8>> = begins
             .into_iter()
             .map(|mut begin| {
@@ -317,8 +342,7 @@ impl KnownSecrets {
         begins.sort_unstable();
         begins.dedup();
         for begin in begins {
-            patterns.push(begin);
-            self.anchors.push(anchor);
+            self.patterns.push(Pattern::new(&begin, anchor));
         }
     }
 }
@@ -428,6 +452,17 @@ impl Spelling {
             }
         }
     }
+}
+
+/// As much of a value as its spellings' beginnings are made of: none is shorter than what it spells.
+fn head(value: &[u8]) -> &[u8] {
+    &value[..value.len().min(ANCHOR)]
+}
+
+/// Decimal codes, with this between.
+fn codes(value: &[u8], mark: &str) -> Vec<u8> {
+    let codes: Vec<String> = value.iter().map(u8::to_string).collect();
+    codes.join(mark).into_bytes()
 }
 
 fn escape_json(value: &[u8], slashes: bool) -> Vec<u8> {

@@ -101,7 +101,7 @@ impl Memory {
             }
         }
         if new > 0 {
-            kept.known = Arc::new(KnownSecrets::build_plain(kept.values.iter().cloned()));
+            kept.known = Arc::new(KnownSecrets::build(kept.values.iter().cloned()));
         }
         new
     }
@@ -258,6 +258,31 @@ mod tests {
             Some(b"got [REDACTED] back".to_vec())
         );
         assert_eq!(learned(&memory, "api_token: \"x7Kp2mQ9vL4tZw\""), 0);
+    }
+
+    #[test]
+    fn what_was_found_by_its_name_is_found_in_other_letters() {
+        let memory = Memory::new(8);
+        assert_eq!(learned(&memory, "api_token: \"x7Kp2mQ9vL4tZw\""), 1);
+        let redacted = |text: &str| Sanitizer::built_in().redact(text.as_bytes(), &memory.known());
+        for text in [
+            "Data: eDdLcDJtUTl2TDR0Wnc=",
+            "user:token is dXNlcjp4N0twMm1ROXZMNHRadw==",
+            "00000000  78 37 4b 70 32 6d 51 39  76 4c 34 74 5a 77",
+            "78374B70326D5139764C34745A77",
+            "[120, 55, 75, 112, 50, 109, 81, 57, 118, 76, 52, 116, 90, 119]",
+            "%78%37%4B%70%32%6D%51%39%76%4C%34%74%5A%77",
+        ] {
+            assert!(redacted(text).is_some(), "{text}");
+        }
+        for text in [
+            "Data: eDdLcDJtUTl1",
+            "user:page is dXNlcjpwYWdl",
+            "78 37 4b 70 and 78374b70ffee",
+            "[120, 55, 76, 112, 50, 109]",
+        ] {
+            assert!(redacted(text).is_none(), "{text}");
+        }
     }
 
     #[test]

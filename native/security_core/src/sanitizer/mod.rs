@@ -29,6 +29,7 @@ mod again;
 mod anchors;
 mod assertion;
 mod bare;
+mod beginnings;
 mod cell;
 mod collect;
 mod columns;
