@@ -19,21 +19,32 @@ pub(super) fn says_nothing(text: &[u8], key: &Key, from: usize) -> bool {
     if !any(key.name, L) || matches!(key.name, b"requirepass" | b"masterauth" | b"password") {
         return false;
     }
-    let rest = &text[from..text.len().min(from + MAX_SAID)];
-    // A block at a time: without an early end the comparisons run side by side.
-    for block in rest.chunks(16) {
+    for at in (from..text.len().min(from + MAX_SAID)).step_by(BLOCK) {
+        let (block, next) = (block(text, at), block(text, at + 1));
         let small = |b: u8| b.wrapping_sub(b'a') < 26;
-        let inner = block.iter().zip(block.iter().skip(1));
-        // A capital inside a word.
-        let camel = inner.fold(false, |any, (&a, &b)| {
-            any | (small(a) & (b.wrapping_sub(b'A') < 26))
-        });
+        let capital = |b: u8| b.wrapping_sub(b'A') < 26;
+        // Without an early end the comparisons run side by side.
+        let pairs = block.iter().zip(&next);
+        let camel = pairs.fold(false, |any, (&a, &b)| any | (small(a) & capital(b)));
         if camel | block.iter().fold(false, |any, &b| any | tells(b)) {
             let told = block.iter().find(|&&b| tells(b));
-            return !camel && told == Some(&b'\n') || camel && starts_line(block);
+            return !camel && told == Some(&b'\n') || camel && starts_line(&block);
         }
     }
     true
+}
+
+const BLOCK: usize = 16;
+
+/// The bytes from `at` on, with blanks behind the text's end.
+fn block(text: &[u8], at: usize) -> [u8; BLOCK] {
+    let rest = &text[at.min(text.len())..];
+    if let Some(block) = rest.first_chunk() {
+        return *block;
+    }
+    let mut block = [b' '; BLOCK];
+    block[..rest.len()].copy_from_slice(rest);
+    block
 }
 
 /// Digits, marks and signs that values have and words don't; a line's end, too.
