@@ -353,47 +353,51 @@ fn codes(text: &[u8], start: usize, close: &[u8]) -> Option<Literal> {
     })
 }
 
-/// The characters that a list of codes spells, if every code is one; `None` for any other list of
-/// numbers.
-pub(crate) fn decode_codes(list: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    out.clear();
-    let mut number: Option<u32> = None;
+/// The codes of a list, as far as a printer shows it, which cuts one with dots; `None` for an element
+/// that is no number.
+fn numbers(list: &[u8]) -> impl Iterator<Item = Option<u32>> {
+    let shown = list.split(|&b| b == b'.').next().unwrap_or_default();
+    let elements = shown.split(|&b| b == b',');
+    elements.filter(|element| any(element, D)).map(number)
+}
+
+/// Blanks and line breaks, real ones and written ones, may stand anywhere: a terminal's edge breaks
+/// numbers, too.
+fn number(element: &[u8]) -> Option<u32> {
+    let mut number = 0u32;
     let mut escaped = false;
-    for &b in list.iter().chain(b",") {
+    for &b in element {
         match b {
-            b'0'..=b'9' => number = Some((number.unwrap_or(0) * 10 + u32::from(b - b'0')).min(999)),
-            b',' => {
-                if let Some(code) = number.take() {
-                    match code {
-                        9 | 10 | 13 | 32..=126 => out.push(code as u8),
-                        _ => return None,
-                    }
-                }
+            b'0'..=b'9' => {
+                number = number
+                    .saturating_mul(10)
+                    .saturating_add(u32::from(b - b'0'))
             }
-            b'.' => break,
             b'\\' => escaped = true,
             b'n' if escaped => escaped = false,
             _ if b.is_ascii_whitespace() => {}
             _ => return None,
         }
     }
+    Some(number)
+}
+
+/// The characters that a list of codes spells, if every code is one; `None` for any other list of
+/// numbers.
+pub(crate) fn decode_codes(list: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    out.clear();
+    for code in numbers(list) {
+        match code? {
+            code @ (9 | 10 | 13 | 32..=126) => out.push(code as u8),
+            _ => return None,
+        }
+    }
     Some(())
 }
 
-/// How many codes a list has that is no ASCII text, none above `limit`; a list that the printer cut
-/// ends with dots.
-pub(crate) fn raw_codes(list: &[u8], limit: u32) -> Option<usize> {
-    let shown = list.split(|&b| b == b'.').next()?.trim_ascii();
-    let shown = shown.strip_suffix(b",").unwrap_or(shown);
-    let mut count = 0;
-    for code in shown.split(|&b| b == b',') {
-        let code: u32 = std::str::from_utf8(code.trim_ascii()).ok()?.parse().ok()?;
-        if code > limit {
-            return None;
-        }
-        count += 1;
-    }
-    Some(count)
+/// How many codes a list has, if none is above `limit`.
+pub(crate) fn count_codes(list: &[u8], limit: u32) -> Option<usize> {
+    numbers(list).try_fold(0, |count, code| (code? <= limit).then_some(count + 1))
 }
 
 /// How a bare value ends.
@@ -568,6 +572,23 @@ mod tests {
         assert_eq!(word(r"ab\\c d", Until::Blank), r"ab\\c");
         assert_eq!(word(r#"ab\""#, Until::Blank), "ab");
         assert_eq!(word(r#"ab\\""#, Until::Blank), "ab");
+    }
+
+    #[test]
+    fn lists_of_codes() {
+        let spelled = |list: &str| {
+            let mut text = Vec::new();
+            decode_codes(list.as_bytes(), &mut text).map(|()| String::from_utf8(text).unwrap())
+        };
+        assert_eq!(spelled("104, 105").as_deref(), Some("hi"));
+        assert_eq!(spelled("104,\\n  10\n5, ...").as_deref(), Some("hi"));
+        assert_eq!(spelled("104, 1050"), None);
+        let count = |list: &str, limit| count_codes(list.as_bytes(), limit);
+        assert_eq!(count("104, 105", 255), Some(2));
+        assert_eq!(count("200, 3, ...", 255), Some(2));
+        assert_eq!(count("200,\\n 3,\n 17", 255), Some(3));
+        assert_eq!(count("200, 300", 255), None);
+        assert_eq!(count("99999999999", u32::MAX - 1), None);
     }
 
     #[test]

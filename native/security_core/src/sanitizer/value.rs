@@ -9,8 +9,8 @@ use super::html;
 use super::judge::{quoted_is_secret, token_is_secret};
 use super::keys::KeyClass;
 use super::literal::{
-    Kind, Literal, Quote, Until, bare, concatenated, decode_codes, marked, raw_codes, skip_blanks,
-    skip_space,
+    Kind, Literal, Quote, Until, bare, concatenated, count_codes, decode_codes, marked,
+    skip_blanks, skip_space,
 };
 use super::name::Key;
 use super::nested;
@@ -529,7 +529,7 @@ fn is_raw_key(class: KeyClass, text: &[u8], literal: &Literal) -> bool {
     };
     let list = &text[literal.start..literal.end];
     let limit = if binary { 255 } else { 0x10_ffff };
-    raw_codes(list, limit).is_some_and(|codes| codes >= least)
+    count_codes(list, limit).is_some_and(|codes| codes >= least)
 }
 
 /// A list of codes without a name: what it spells.
