@@ -6,7 +6,7 @@
 
 use super::anchors::{Anchor, Speller, Whole, detect, table};
 use super::found::Found;
-use super::prefilter::{BATCH, Batch, Prefilter, long_runs};
+use super::prefilter::{BATCH, Batch, LONG_RUN, Prefilter, long_runs};
 use super::rules::Rule;
 use super::scan::{Scan, WINDOW};
 use super::shape::{ALNUM, D, DASH, DOT, UNJUDGED, is, run_end};
@@ -52,6 +52,11 @@ impl Engine {
             anchors,
             fields,
         }
+    }
+
+    /// A short text that no rule hangs on: to see that costs less than to begin a walk.
+    pub(crate) fn is_plain(&self, text: &[u8]) -> bool {
+        text.len() < LONG_RUN && !self.filter.may_hit(text)
     }
 
     /// Every word of `shortest` bytes and more, for a text that can't be judged.

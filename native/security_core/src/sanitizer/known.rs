@@ -182,6 +182,13 @@ impl KnownSecrets {
         self.values == 0
     }
 
+    /// Does any of the values stand there?
+    pub(crate) fn occurs_in(&self, text: &[u8]) -> bool {
+        let mut occurs = false;
+        self.each(text, |_, _| occurs = true);
+        occurs
+    }
+
     /// Calls `found` with every occurrence.
     pub(crate) fn each(&self, text: &[u8], mut found: impl FnMut(usize, usize)) {
         let Some(beginnings) = &self.beginnings else {

@@ -292,6 +292,12 @@ impl Sanitizer {
     /// As [`Sanitizer::scan`], with several sets of known values: this node's first, then a
     /// session's [`Memory`].
     pub fn scan_all(&self, text: &[u8], known: &[&KnownSecrets]) -> Findings<'_> {
+        if self.engine.is_plain(text)
+            && self.user.is_empty()
+            && known.iter().all(|known| !known.occurs_in(text))
+        {
+            return Findings::default();
+        }
         let mut findings = self.pass(text, known, &[]);
         for _ in 0..PASSES {
             let spent = findings.work > scan::allowed(text.len());

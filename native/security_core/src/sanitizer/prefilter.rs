@@ -267,6 +267,28 @@ impl Prefilter {
         self.fill_portable(text, batch);
     }
 
+    /// May any piece occur? Exact enough for texts of some bytes, of which terms have many.
+    pub(crate) fn may_hit(&self, text: &[u8]) -> bool {
+        (0..text.len()).any(|at| {
+            let window = match text[at..].first_chunk() {
+                Some(window) => *window,
+                None => {
+                    let mut window = [0; 4];
+                    window[..text.len() - at].copy_from_slice(&text[at..]);
+                    window
+                }
+            };
+            let [a, b, c, d] = window.map(usize::from);
+            let set = self.bytes[0][a] & self.bytes[1][b] & self.bytes[2][c] & self.bytes[3][d];
+            let window = u32::from_le_bytes(window);
+            set != 0
+                && self
+                    .lengths
+                    .iter()
+                    .any(|pieces| !pieces.at(window).is_empty())
+        })
+    }
+
     #[inline]
     fn full(&self, batch: &Batch) -> bool {
         batch.len + self.crowd > BATCH
@@ -668,6 +690,8 @@ mod tests {
                 .map(|hit| hit.id)
                 .collect();
             assert_eq!(ids, [0, 100, 1]);
+            assert!(filter.may_hit(&text) && filter.may_hit(&text[offset + 10..]));
+            assert!(!filter.may_hit(&text[..offset + 3]));
         }
     }
 
@@ -678,6 +702,7 @@ mod tests {
         )) {
             let filter = sample();
             prop_assert_eq!(collect(filter, &text, false), collect(filter, &text, true));
+            prop_assert!(filter.may_hit(&text) || collect(filter, &text, true).is_empty());
         }
 
         #[test]
