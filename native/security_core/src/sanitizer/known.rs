@@ -5,7 +5,7 @@
 //! value in hand, over line breaks, escapes and what stands between the bytes of a dump.
 
 use super::beginnings::{Beginnings, WINDOW, alike};
-use super::shape::{ALPHA, D, any, distinct, looks_random};
+use super::shape::{ALPHA, D, UNJUDGED, any, distinct, looks_random, run_end_capped};
 use std::fmt;
 
 /// A set of known secret values. It can be searched with, never read back.
@@ -196,7 +196,7 @@ impl KnownSecrets {
         };
         let mut budget = READS_PER_BYTE * text.len() + 64 * 1024;
         let mut at = 0;
-        while let Some(start) = beginnings.next(text, at) {
+        'places: while let Some(start) = beginnings.next(text, at) {
             at = start + 1;
             let mut rest = alike(&self.patterns, &text[start..], Pattern::bytes);
             while let Some(first) = rest.first() {
@@ -206,10 +206,11 @@ impl KnownSecrets {
                     let same = &rest[..longer];
                     let same = &same[same.partition_point(|one| one.bytes() < here)..];
                     for pattern in same.iter().take_while(|one| one.bytes() == here) {
-                        // Without a budget whatever begins like a value goes.
+                        // Without a budget every word goes that begins like a value.
                         if budget == 0 {
-                            found(start, end);
-                            break;
+                            at = run_end_capped(text, end, UNJUDGED, MAX_PATTERN);
+                            found(start, at);
+                            continue 'places;
                         }
                         let place =
                             self.occurrence(pattern.anchor, text, (start, end), &mut budget);
@@ -691,6 +692,22 @@ mod tests {
             .flat_map(|line| [line, b"\n  "].concat())
             .collect();
         assert!(finds(&known, &wrapped));
+    }
+
+    #[test]
+    fn values_that_begin_alike_go_whole_however_many_there_are() {
+        let values: Vec<String> = (0..200)
+            .map(|i| format!("acme_live_{i:03}x7Kp2mQ9vL4"))
+            .collect();
+        let known = KnownSecrets::build(values.iter().map(|value| value.clone().into_bytes()));
+        let text = values.join("\n").repeat(4);
+        let mut hidden = vec![false; text.len()];
+        known.each(text.as_bytes(), |start, end| hidden[start..end].fill(true));
+        let shown = text
+            .bytes()
+            .zip(hidden)
+            .filter(|(b, hidden)| !hidden && *b != b'\n');
+        assert_eq!(shown.count(), 0);
     }
 
     #[test]
